@@ -1,4 +1,4 @@
-"""A process that keeps a cluster's pods: `python -m bench.http.client KUBECONFIG COUNT`.
+"""A process that caches the pods of a cluster: `python -m bench.http.client KUBECONFIG COUNT`.
 
 It lists them, caches and indexes a record of each, and queues each once for a controller that does nothing. It prints
 a line of JSON when it has seen them all. With `--watch` it then waits for a line with a version on its standard input,
@@ -27,7 +27,7 @@ _PAGE = 4096
 
 
 class Idle(Controller):
-    """Looks at every pod once, and does nothing."""
+    """Reconciles every pod once, without any writes."""
 
     name = "idle"
     watches = (Watch(Cached(Selection(PODS, view=PodView), pod_record, {"node": lambda pod: (pod.node,)})),)
@@ -44,12 +44,12 @@ class Idle(Controller):
 
 
 def held() -> float:
-    """Give the memory that the process has now, in MB."""
+    """Return the memory of the process, in MB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
 
 
 async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
-    """Keep the pods, and tell how long it took."""
+    """Cache the pods, and print how long it took."""
     async with HttpTransport(load_kubeconfig(Path(kubeconfig)), random=Random(0)) as transport:
         before = held()
         begin = time.perf_counter()

@@ -19,7 +19,7 @@ seen = 0
 
 
 def main(kubeconfig: str, count: int) -> None:
-    """See every pod once, and tell how long it took."""
+    """Handle every pod once, and print how long it took."""
     config = yaml.safe_load(Path(kubeconfig).read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     stopping = asyncio.Event()

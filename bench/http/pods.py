@@ -1,4 +1,4 @@
-"""Pods as a large cluster has them, of about 4 KB each."""
+"""Typical pods of a large cluster, of about 4 KB each."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def filled(count: int) -> ApiServer:
     pods = server.storage.collection(collection_id(PODS))
     sample = server.create(PODS, pod(0), _BENCH, namespace="default")
     for n in range(1, count):
-        # Judging each one would take minutes, and is not what is measured here.
+        # Validating each pod would take minutes, and is not measured here.
         written = pod(n)
         metadata = sample["metadata"] | written["metadata"] | {"uid": f"{n:08x}{sample['metadata']['uid'][8:]}"}
         item = sample | {"metadata": metadata, "spec": sample["spec"] | {"nodeName": written["spec"]["nodeName"]}}
@@ -43,9 +43,9 @@ def filled(count: int) -> ApiServer:
 
 
 async def churn(server: ApiServer, count: int) -> None:
-    """Change pods one after the other, with a breath now and then for whoever watches.
+    """Change pods one after the other, with short pauses in which watches are served.
 
-    The changes are stored and told, and not judged: what is measured is how fast watches tell them.
+    The changes are stored and sent to watches without validation: only the speed of watches is measured.
     """
     pods = server.storage.collection(collection_id(PODS))
     keys = list(pods.live)

@@ -1,4 +1,4 @@
-"""A cluster's pods over HTTP: listed, cached, indexed and queued; and changes of them, told by a watch.
+"""The pods of a cluster over HTTP: listed, cached, indexed and queued; and their changes, received by a watch.
 
 Server and clients are processes of their own. The same work with kopf, a framework for operators, is measured in the
 same run: on the same server, with the same pods.
@@ -24,7 +24,7 @@ CHANGES = 60_000
 
 @contextmanager
 def cluster(count: int) -> Iterator[tuple[Child, Path]]:
-    """Serve so many pods; gives the server and a kubeconfig for it."""
+    """Serve so many pods; return the server and its kubeconfig."""
     with child("bench.http.server", count) as server, tempfile.TemporaryDirectory() as folder:
         where = server.heard()
         path = Path(folder) / "kubeconfig"
@@ -33,7 +33,7 @@ def cluster(count: int) -> Iterator[tuple[Child, Path]]:
 
 
 def tell(name: str, count: int, said: Any) -> float:
-    """Print what a client has measured; gives its pods per second."""
+    """Print the measurements of a client; return its pods per second."""
     rate: float = count / said["seconds"]
     memory = f"{said['held']:5.0f} MB held, {said['peak']:5.0f} MB at most, {said['held'] * 1e3 / count:5.2f} KB a pod"
     print(f"{name:28} {rate:9,.0f}/s   {count:,} pods in {said['seconds']:.1f} s   {memory}")
@@ -41,7 +41,7 @@ def tell(name: str, count: int, said: Any) -> float:
 
 
 def watch(server: Child, config: Path) -> None:
-    """Change pods, and tell how long it takes until a client's cache has all of it."""
+    """Change pods, and measure how long it takes until the cache of a client is up to date."""
     with child("bench.http.client", config, FEW, "--watch") as client:
         tell("springtide", FEW, client.heard())
         begin = time.time()

@@ -28,7 +28,7 @@ def _program(rule: str) -> Any:
 
 @cache
 def schemas(flavour: Flavour) -> dict[tuple[str, str], dict[str, Any]]:
-    """Give the schema of every version of every kind."""
+    """Return the schema of every version of every kind."""
     return {
         (f"{crd['spec']['group']}/{version['name']}", crd["spec"]["names"]["kind"]): version["schema"][
             "openAPIV3Schema"
@@ -39,7 +39,7 @@ def schemas(flavour: Flavour) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def admit(value: dict[str, Any], flavour: Flavour = Flavour.EXTENDED, old: dict[str, Any] | None = None) -> list[str]:
-    """Tell what a server would refuse the object for; nothing if it stores it."""
+    """Return why the API server would reject the object; empty if it stores it."""
     schema = schemas(flavour)[value["apiVersion"], value["kind"]]
     value = defaulted(value, schema)
     found = [

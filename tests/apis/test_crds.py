@@ -24,7 +24,7 @@ KEYWORDS = {
 
 
 def places(flavour: Flavour) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give every place of every schema."""
+    """Return every place of every schema."""
 
     def walk(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield path, schema
@@ -100,7 +100,7 @@ def test_stock_has_no_extension_fields() -> None:
 
 
 def documents(folder: str) -> Iterator[Any]:
-    """Give every example of a kind that has a CRD."""
+    """Return every example of a kind that has a CRD."""
     for path in sorted((ROOT / folder).glob("*.yaml")):
         for number, document in enumerate(read(path.read_text(encoding="utf-8"))):
             assert isinstance(document, Document)

@@ -123,7 +123,7 @@ def manifest(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any
         ),
     ],
 )
-def test_every_mistake_is_told(value: dict[str, Any], expected: list[str]) -> None:
+def test_every_mistake_is_reported(value: dict[str, Any], expected: list[str]) -> None:
     assert shown(problems_of(value)) == expected
 
 

@@ -106,7 +106,7 @@ def test_what_is_wrong_with_the_object_as_a_whole(text: str, expected: list[Any]
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n", id="somebody else's kind"),
+        pytest.param("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n", id="kind of another project"),
         pytest.param(
             "apiVersion: policy.example.com/v1\nkind: Job\nmetadata: {name: a}\n", id="same name, other group"
         ),
@@ -134,7 +134,7 @@ def test_slips_that_keep_a_text_from_being_read_hide_nothing_that_comes_after_th
     assert [(line, path) for line, _, path, _ in problems(text)] == [(6, ""), (8, "spec.schedule.defaultReplicas")]
 
 
-def test_two_objects_without_a_line_between_them_are_judged_each() -> None:
+def test_two_objects_without_a_line_between_them_are_both_validated() -> None:
     other = (
         PRODUCER.replace("apiVersion", "apiversion").replace("name: a", "name: b").replace("Replicas: 1", "Replicas: x")
     )

@@ -1,4 +1,4 @@
-"""Which objects are ours, and that the API server is told the same rule."""
+"""Which objects are ours, in Python and in CEL."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def named(api_version: str, kind: str, name: str = "a") -> dict[str, Any]:
         pytest.param(pool(group="x.io", apiVersion="springtide.dev/v1"), False, id="pool whose group is another's"),
         pytest.param(pool(apiVersion="springtide.dev.evil.io/v1"), False, id="pool with a longer group"),
         pytest.param(beta_pool(), False, id="v1beta1 pool of Karpenter"),
-        pytest.param(pool(), False, id="pool of nobody"),
+        pytest.param(pool(), False, id="pool without node class"),
         pytest.param(claim(group="springtide.dev"), True, id="claim with our node class"),
         pytest.param(claim(group="karpenter.azure.com"), False, id="claim of Karpenter"),
         pytest.param(request(CHECKING), True, id="our class"),
@@ -66,7 +66,7 @@ def named(api_version: str, kind: str, name: str = "a") -> dict[str, Any]:
         pytest.param(buffer(provisioningStrategy="buffer.x-k8s.io/active-capacity"), True, id="our strategy"),
         pytest.param(buffer(provisioningStrategy="buffer.gke.io/standby"), False, id="a cloud's strategy"),
         pytest.param(named("springtide.dev/v1alpha1", "Calendar"), True, id="our own kinds"),
-        pytest.param(named("autoscaling.karpenter.sh/v1alpha1", "MetricsProducer"), True, id="kinds that nobody runs"),
+        pytest.param(named("autoscaling.karpenter.sh/v1alpha1", "MetricsProducer"), True, id="own kind"),
         pytest.param(named("autoscaling.karmada.io/v1alpha1", "CronFederatedHPA"), True, id="cron rules"),
         pytest.param(named("autoscaling.karmada.io/v1alpha1", "FederatedHPA"), False, id="what cron rules act on"),
         pytest.param(named("apps/v1", "Deployment"), False, id="built-in"),
@@ -75,7 +75,7 @@ def named(api_version: str, kind: str, name: str = "a") -> dict[str, Any]:
         pytest.param({"apiVersion": 1, "kind": []}, False, id="nonsense"),
     ],
 )
-def test_ownership_is_told_by_the_object(item: dict[str, Any], expected: bool) -> None:
+def test_ownership_depends_on_the_object(item: dict[str, Any], expected: bool) -> None:
     assert expected == owned(item)
 
 
@@ -117,7 +117,7 @@ HEADS = st.sampled_from(
 
 
 @given(HEADS, st.dictionaries(st.just("name"), TEXTS), SPECS, st.booleans())
-def test_api_servers_are_told_the_same_rule(
+def test_cel_expressions_are_the_same_rule(
     head: tuple[str, str], metadata: dict[str, str], spec: dict[str, Any], with_spec: bool
 ) -> None:
     """What the expression says of any object that the schema lets through is what the function says."""

@@ -63,7 +63,7 @@ def rule(name: str, schedule: str, replicas: int, **extra: Any) -> dict[str, Any
 
 
 def found(*values: dict[str, Any], where: LookupScope = IN_FILES) -> list[str]:
-    """Give what is wrong with the objects together, as `name path: message`."""
+    """Return what is wrong with the objects together, as `name path: message`."""
     objects = load("---\n".join(dump(value) for value in values), CONTEXT)
     assert all(isinstance(item, LoadedObject) and item.sound for item in objects), [
         problem for item in objects if isinstance(item, LoadedObject) for problem in item.problems
@@ -95,7 +95,7 @@ def group(name: str, id_: str, type_: str = "AWSEC2AutoScalingGroup") -> dict[st
 
 
 def also(name: str, others: str) -> str:
-    """Write what is said of an object for somebody else's node group."""
+    """Return the problems of an object for the node group of another object."""
     return (
         f"{name} spec.id: this is also the node group of ScalableNodeGroup {others}:"
         " only the object that was created first scales it"
@@ -248,7 +248,7 @@ def test_a_target_in_another_namespace_is_another_target() -> None:
     ]
 
 
-def test_rivals_in_other_namespaces_are_told_with_theirs() -> None:
+def test_conflicts_in_other_namespaces_name_the_namespace() -> None:
     elsewhere = group("b", "web")
     elsewhere["metadata"]["namespace"] = "other"
     assert found(group("a", "web"), elsewhere) == [
@@ -368,7 +368,7 @@ def test_where_everything_is_seen_a_missing_calendar_cuts_nothing() -> None:
 
 
 def test_rules_of_one_name_are_not_compared() -> None:
-    """Which of them is meant cannot be told, and that they have one name is an error already."""
+    """The names are ambiguous, and duplicates are an error already."""
     rules = [rule("a", "0 9 * * *", 2), rule("a", "0 9 * * *", 3), rule("b", "0 9 * * *", 4)]
     (loaded,) = load(dump(cron("c", *rules)), CONTEXT)
 

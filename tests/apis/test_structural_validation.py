@@ -171,7 +171,7 @@ def test_a_bad_entry_hides_nothing_about_its_neighbours_and_their_positions_stay
     ]
 
 
-def test_an_unknown_field_of_a_foreign_kind_is_an_error_only_when_it_can_be_told_what_was_meant() -> None:
+def test_an_unknown_field_of_a_foreign_kind_is_an_error_only_with_a_likely_name() -> None:
     severities = {
         problem.path[-1]: problem.severity
         for problem in check_structure(
@@ -181,7 +181,7 @@ def test_an_unknown_field_of_a_foreign_kind_is_an_error_only_when_it_can_be_told
     assert severities == {"Mode": "error", "brandNew": "warning"}
 
 
-def test_status_is_not_judged() -> None:
+def test_status_is_not_validated() -> None:
     assert check_structure({"spec": {"parts": []}, "status": {"a": 5}}, Thing, CONTEXT).problems == []
 
 

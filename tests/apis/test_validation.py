@@ -63,7 +63,7 @@ def test_what_cannot_be_merged_is_an_error_and_nothing_is_lost(spec: Any, text: 
     assert merged["spec"] == spec
 
 
-def test_an_extension_is_judged_like_a_field_and_found_at_the_annotation() -> None:
+def test_an_extension_is_validated_like_a_field_with_the_position_of_the_annotation() -> None:
     pool = {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",

@@ -219,7 +219,7 @@ def test_observers_are_called_for_each_committed_write() -> None:
     async def story(server: ApiServer, transport: DirectTransport, clock: VirtualClock) -> None:
         heard: list[CommittedWrite] = []
         server.observers.append(heard.append)
-        write = Write("somebody", because="of something")
+        write = Write("writer", because="test")
         await transport.create(CONFIG_MAPS, config_map(), write, namespace="default")
         await transport.patch(CONFIG_MAPS, key("a"), Patch.merge({"data": {"k": "w"}}), write)
         await transport.patch(CONFIG_MAPS, key("a"), Patch.merge({"data": {"k": "w"}}), write)

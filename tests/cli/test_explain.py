@@ -279,7 +279,7 @@ def test_a_schedule_with_its_events_and_readers(explained: Callable[[str], dict[
 def test_an_autoscaler_with_its_target_and_stabilization(explained: Callable[[str], dict[str, Any]]) -> None:
     document = explained("horizontalautoscaler/web")
     assert document["wants"] == {"replicas": 8}
-    assert "Deployment `web` has 8 replicas, 0 of them there" in document["because"]
+    assert "Deployment `web` has 8 replicas, 0 of them exist" in document["because"]
     assert [stop["until"] for stop in document["stopped"]] == ["2026-11-16T11:34:00Z"]
     assert document["next"][0] == {
         "at": "2026-11-16T17:00:00Z",
@@ -318,7 +318,7 @@ def test_for_another_time_the_schedule_counts_and_not_the_status(explain: Run) -
     night = json.loads(explain("horizontalautoscaler/web", "--at", "2026-11-16T20:30:00Z", "-o", "json").stdout)
     assert night["wants"] == {"replicas": 2}
     assert night["because"][0].endswith("its schedule says 2, which recommends 2")
-    assert "at present Deployment `web` has 8 replicas, 0 of them there" in night["because"]
+    assert "at present Deployment `web` has 8 replicas, 0 of them exist" in night["because"]
     assert night["stopped"] == []
     assert "conditions, events and the target are those of the present" in night["notes"][0]
 

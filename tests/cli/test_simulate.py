@@ -164,7 +164,7 @@ def test_a_failing_controller_ends_the_simulation(run: Run, calendar: Path, monk
     def fail(*_: Any) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("springtide.controllers.calendar.decide", fail)
+    monkeypatch.setattr("springtide.controllers.calendar.controller.decide", fail)
 
     result = run("simulate", calendar, "--from", "2026-12-23T00:00:00Z", "--for", "1d", "-o", "json")
 

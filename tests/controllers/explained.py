@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.meta.times import parse_instant
 from springtide.apis.objects import LoadedObject, load, load_tree
+from springtide.cluster.conditions import own_conditions
+from springtide.controllers.decision import Decision
 from springtide.controllers.explain import explain
 from springtide.controllers.explanation import Explanation, ExplanationInput, PastEvent, TargetState
 
@@ -105,12 +108,9 @@ def stops(explanation: Explanation) -> list[str]:
     return [stop.what for stop in explanation.stopped]
 
 
-def condition(type_: str, status: str, reason: str = "Because", message: str = "so it is") -> dict[str, Any]:
-    """Write a condition of a status."""
-    return {
-        "type": type_,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": "2026-11-16T11:00:00Z",
-    }
+def written(decision: Decision[Any], at: str = "2026-11-16T11:00:00Z", **more: Any) -> dict[str, Any]:
+    """Give the status that a controller writes for a decision, as the API server returns it."""
+    fields = {name: value for name, value in {**decision.status, **more}.items() if value is not None}
+    conditions = own_conditions([], decision.conditions, now=parse_instant(at), generation=1)
+    status: dict[str, Any] = json.loads(json.dumps({**fields, "conditions": conditions}))
+    return status

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.controllers.explained import NIGHTLY, PEAK, POOL, WEB, condition, explained, stops
+from tests.controllers.explained import NIGHTLY, PEAK, POOL, WEB, explained, stops
 
 from springtide.apis.meta.times import parse_instant
 from springtide.cli.explain import render_explanation
@@ -52,6 +52,12 @@ def test_what_is_reported_stops_nothing_at_another_time() -> None:
     status = {"conditions": [condition("Calculable", "False")]}
     assert stops(explained(PEAK, status=status, present=False)) == []
     assert stops(explained(PEAK, present=False)) == []
+
+
+def condition(type_: str, status: str, reason: str = "AnyReason", message: str = "any message") -> dict[str, Any]:
+    """Write a condition that any controller may have written."""
+    since = "2026-11-16T11:00:00Z"
+    return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
 
 
 NAMES = (

@@ -81,7 +81,7 @@ def test_a_standby_takes_over_from_a_killed_leader(plane: ControlPlane, rivals: 
 def test_a_leader_that_stops_releases_the_lease_at_once(plane: ControlPlane, rivals: tuple[Program, Program]) -> None:
     """It gives the lease up, so that the standby does not wait until it expires."""
     first, second = rivals
-    second.wait_until("standing by", lambda: "stands by" in second.log.read_text())
+    second.wait_until("standing by", lambda: "is a candidate for the lease" in second.log.read_text())
     before = lease(plane)["holderIdentity"]
 
     assert first.stop() == 0

@@ -22,11 +22,11 @@ from springtide.metrics import ProcessMetrics
 from springtide.simulator.virtual_time import VirtualClock, run
 
 
-def play(story: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> None:
+def play(scenario: Callable[[MemoryCluster, VirtualClock], Awaitable[None]]) -> None:
     """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(MemoryCluster(clock), clock)
+        await scenario(MemoryCluster(clock), clock)
 
     run(main, start=START)
 
@@ -72,7 +72,7 @@ def test_reconciles_are_counted_by_result(
 ) -> None:
     """Every result has a series from the start, so that rate() sees the first increase."""
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         process, scrape = begin(world, clock, answering(answer))
         await clock.sleep(0.001)
         before = scrape().labelled("springtide_reconcile_total")
@@ -88,7 +88,7 @@ def test_reconciles_are_counted_by_result(
         assert samples("springtide_workqueue_retries_total", controller="stamper") == retries
         await process.manager.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_reconcile_that_a_stop_cancels_is_counted_as_stopped() -> None:
@@ -96,7 +96,7 @@ def test_a_reconcile_that_a_stop_cancels_is_counted_as_stopped() -> None:
         await asyncio.get_running_loop().create_future()
         return None
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a")
         process, scrape = begin(world, clock, stamp_controller(reconcile=reconcile))
         await clock.sleep(1)
@@ -104,13 +104,13 @@ def test_a_reconcile_that_a_stop_cancels_is_counted_as_stopped() -> None:
 
         assert scrape()("springtide_reconcile_total", controller="stamper", result="stopped") == 1
 
-    play(story)
+    play(scenario)
 
 
 def test_queues_pauses_and_writes_are_collected_at_every_scrape() -> None:
     """Gauges rise and fall; counters only rise."""
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         kind = stamp_controller(reconcile=_stamp_and_come_back)
         process, scrape = begin(world, clock, kind)
         for name in ("a", "b", "c"):
@@ -137,11 +137,11 @@ def test_queues_pauses_and_writes_are_collected_at_every_scrape() -> None:
         await StampController.reconcile(self, key, now)
         return Result(requeue_after=3600)
 
-    play(story)
+    play(scenario)
 
 
 def test_writes_are_withheld_in_observe_mode() -> None:
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         world.config_map("a", text="abc")
         process, scrape = begin(world, clock, stamp_controller(), mode=Mode.OBSERVE)
         await clock.sleep(1)
@@ -149,13 +149,13 @@ def test_writes_are_withheld_in_observe_mode() -> None:
         assert scrape().labelled("springtide_writes_total") == {("stamper", "sent"): 0, ("stamper", "held_back"): 1}
         await process.manager.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_one_of_two_replicas_is_the_leader() -> None:
     """Each controller is in exactly one state."""
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         kind = stamp_controller()
         first, scrape_first = begin(world, clock, kind, identity="first")
         await clock.sleep(1)
@@ -173,13 +173,13 @@ def test_one_of_two_replicas_is_the_leader() -> None:
         await second.manager.stop()
         assert scrape_second()("springtide_leader") == 0
 
-    play(story)
+    play(scenario)
 
 
 def test_a_leader_with_an_expired_lease_is_no_leader() -> None:
     """Even before it has noticed: the deadline counts, not the task that waits for it."""
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         process, scrape = begin(world, clock, stamp_controller(), identity="alone")
         await clock.sleep(1)
         assert scrape()("springtide_leader") == 1
@@ -188,14 +188,14 @@ def test_a_leader_with_an_expired_lease_is_no_leader() -> None:
         assert scrape()("springtide_leader") == 0
         process.crash()
 
-    play(story)
+    play(scenario)
 
 
 def test_size_and_age_of_caches() -> None:
     """The age of the last contact grows without data; that of the last event also while only bookmarks arrive."""
     cache = f"configmaps[{WORK.selection.namespace}]"
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         process, scrape = begin(world, clock, stamp_controller())
         world.config_map("a")
         await clock.sleep(1)
@@ -218,13 +218,13 @@ def test_size_and_age_of_caches() -> None:
         assert samples("springtide_cache_relists_total", cache=cache) == 0
         await process.manager.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_cache_without_any_contact_has_no_age() -> None:
     """There is no last contact to count from, and 0 would look healthy."""
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         process, scrape = begin(world, clock, stamp_controller())
         samples = scrape()
         assert samples.labelled("springtide_cache_last_contact_age_seconds") == {}
@@ -232,14 +232,14 @@ def test_a_cache_without_any_contact_has_no_age() -> None:
         process.crash()
         await asyncio.wait((process.task,))
 
-    play(story)
+    play(scenario)
 
 
 def test_objects_that_cannot_be_decoded_are_counted_separately() -> None:
     def picky(item: Any) -> Any:
         return item["data"]["text"]
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         cached = Cached(Selection(CONFIG_MAPS, "work"), record=picky)
         process, scrape = begin(world, clock, answering_about(cached))
         world.config_map("a", text="abc")
@@ -249,7 +249,7 @@ def test_objects_that_cannot_be_decoded_are_counted_separately() -> None:
         assert (objects["configmaps[work]", "true"], objects["configmaps[work]", "false"]) == (1, 1)
         await process.manager.stop()
 
-    play(story)
+    play(scenario)
 
 
 def answering_about(cached: Cached) -> type[StampController]:
@@ -262,7 +262,7 @@ def answering_about(cached: Cached) -> type[StampController]:
 def test_two_caches_of_one_selection_have_different_labels() -> None:
     """They have different records of the same objects; Prometheus rejects scrapes with duplicate series."""
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         others = answering_about(Cached(Selection(CONFIG_MAPS, "work"), record=lambda item: item["metadata"]))
         process, scrape = begin(world, clock, stamp_controller(), type("Others", (others,), {"name": "others"}))
         await clock.sleep(1)
@@ -270,7 +270,7 @@ def test_two_caches_of_one_selection_have_different_labels() -> None:
         assert [label for label in labels if "work" in label] == ["configmaps[work]", "configmaps[work] #2"]
         await process.manager.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_the_version_is_exported() -> None:

@@ -149,9 +149,9 @@ def test_metrics_have_the_accepted_format() -> None:
 Story = Callable[[MemoryCluster, VirtualClock], Awaitable[None]]
 
 
-def play(story: Story) -> None:
+def play(scenario: Story) -> None:
     async def main(clock: VirtualClock) -> None:
-        await story(MemoryCluster(clock), clock)
+        await scenario(MemoryCluster(clock), clock)
 
     run(main, start=START)
 
@@ -169,7 +169,7 @@ async def readiness(app: Starlette) -> Answer:
 
 
 def test_a_process_is_ready_when_its_caches_have_synced() -> None:
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, stamp_controller())
         app = application(process.manager, clock)
         before = await readiness(app)
@@ -179,11 +179,11 @@ def test_a_process_is_ready_when_its_caches_have_synced() -> None:
         assert (await readiness(app)).text == "ok"
         await process.manager.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_standby_replica_is_ready() -> None:
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         first = Process(world, clock, stamp_controller(), identity="first")
         await clock.sleep(1)
         second = Process(world, clock, stamp_controller(), identity="second")
@@ -194,13 +194,13 @@ def test_a_standby_replica_is_ready() -> None:
         await first.manager.stop()
         await second.manager.stop()
 
-    play(story)
+    play(scenario)
 
 
 def test_a_process_stays_ready_during_an_outage_of_the_api_server() -> None:
     """Even when it lasts for an hour, and the lease is lost."""
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, stamp_controller(), identity="alone")
         app = application(process.manager, clock)
         await clock.sleep(1)
@@ -217,7 +217,7 @@ def test_a_process_stays_ready_during_an_outage_of_the_api_server() -> None:
         process.crash()
         await asyncio.wait((process.task,))
 
-    play(story)
+    play(scenario)
 
 
 def test_a_missing_permission_is_reported() -> None:
@@ -233,7 +233,7 @@ def test_a_missing_permission_is_reported() -> None:
             raise Forbidden('configmaps is forbidden: User "us" cannot watch resource "configmaps"')
             yield
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         manager = Manager(Denied(), clock, [stamp_controller()], random=Random(1))  # type: ignore[arg-type]
         app = application(manager, clock)
         running = asyncio.ensure_future(manager.run())
@@ -244,14 +244,14 @@ def test_a_missing_permission_is_reported() -> None:
         running.cancel()
         await asyncio.wait((running,))
 
-    play(story)
+    play(scenario)
 
 
 def test_a_controller_that_cannot_be_created_does_not_fail_liveness() -> None:
     def broken(self: Controller, context: ControllerContext) -> None:
         raise ValueError("no settings")
 
-    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
         process = Process(world, clock, stamp_controller(__init__=broken))
         app = application(process.manager, clock)
         await clock.sleep(1)
@@ -262,4 +262,4 @@ def test_a_controller_that_cannot_be_created_does_not_fail_liveness() -> None:
         )
         await process.manager.stop()
 
-    play(story)
+    play(scenario)

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from springtide.cluster.resources import Key
-from springtide.metrics.series import AGE, HELP, SeriesCollector, SeriesStore, SeriesValue
+from springtide.metrics.series import AGE, HELP, SeriesChange, SeriesCollector, SeriesStore, SeriesValue
 
 PEAK, OFFICE, OTHER = Key("shop", "peak"), Key("shop", "office"), Key("other", "peak")
 
@@ -101,8 +101,8 @@ def test_series_are_found_by_metric_and_namespace() -> None:
 def test_listeners_are_called_with_the_changed_metrics(values: dict[str, SeriesValue], changed: set[str]) -> None:
     store = SeriesStore()
     store.put(PEAK, {"a": 1, "b": None}, fresh_until=None)
-    heard: list[tuple[Key, frozenset[str]]] = []
-    end = store.listen(lambda key, names: heard.append((key, names)))
+    heard: list[SeriesChange] = []
+    end = store.subscribe(heard.append)
     store.put(PEAK, values, fresh_until=None)
     assert heard == ([(PEAK, frozenset(changed))] if changed else [])
     end()
@@ -113,8 +113,8 @@ def test_listeners_are_called_with_the_changed_metrics(values: dict[str, SeriesV
 def test_an_expected_object_is_pending_until_it_has_values() -> None:
     """Listeners are called in any case."""
     store = SeriesStore()
-    heard: list[tuple[Key, frozenset[str]]] = []
-    store.listen(lambda key, names: heard.append((key, names)))
+    heard: list[SeriesChange] = []
+    store.subscribe(heard.append)
     for key in (PEAK, OFFICE, OTHER):
         store.expect(key, ("a", "b"))
     assert store.pending("a", "shop") == [OFFICE, PEAK]

@@ -138,9 +138,9 @@ class ProviderEnvironment(ABC):
             raise NotLeader("the lease is not ours any more")
 
 
-def run(story: Coroutine[Any, Any, T]) -> T:
+def run(scenario: Coroutine[Any, Any, T]) -> T:
     """Run a test: real threads, so real time."""
-    return asyncio.run(story)
+    return asyncio.run(scenario)
 
 
 def is_retryable(failure: Exception) -> bool:

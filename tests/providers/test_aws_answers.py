@@ -76,10 +76,10 @@ def test_answers(code: str, http_status: int, short: str, retryable: bool) -> No
 )
 def test_no_answers(failure: Exception, short: str, retryable: bool) -> None:
     """What never got an answer is mostly worth another try, what could not be made is not."""
-    told = error_without_response("eks", failure)
+    received = error_without_response("eks", failure)
 
-    assert (told.code, told.retryable) == (short, retryable)
-    assert str(told).startswith("eks: ")
+    assert (received.code, received.retryable) == (short, retryable)
+    assert str(received).startswith("eks: ")
 
 
 @pytest.mark.parametrize(

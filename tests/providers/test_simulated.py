@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.providers.clusters import USER, ProviderEnvironment, run
 from tests.providers.contract import WHY, ProviderContract
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.cluster.errors import Forbidden, RequestTimeout, ServerError
 from springtide.cluster.resources import NODES, Key
 from springtide.cluster.transport import Patch

@@ -9,14 +9,15 @@ import pytest
 from tests.scenarios.cron_faults import LENGTH, cron_under_faults
 
 from springtide.cluster.resources import Key
-from springtide.controllers.cron_federated_hpa import decide
-from springtide.controllers.cron_federated_hpa import executor as applying
+from springtide.controllers.cron_federated_hpa import decide, executor
 from springtide.controllers.cron_federated_hpa.controller import CronFederatedHPAController
 from springtide.controllers.cron_federated_hpa.cursor import RuleProgress, RuleWindow, rule_window
 from springtide.controllers.cron_federated_hpa.decide import CronEvaluation
 from springtide.controllers.cron_federated_hpa.history import CronResults, newest_in
+from springtide.controllers.cron_federated_hpa.plan import RuleExecution
 from springtide.controllers.cron_federated_hpa.records import CronRecord
 from springtide.controllers.cron_federated_hpa.targets import ApplyFailure, apply_executions
+from springtide.controllers.decision import Decision
 from springtide.simulator.scenario import InvariantViolated, play
 
 _BLOCK = 25
@@ -58,14 +59,15 @@ def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
         self: CronFederatedHPAController,
         key: Key,
         item: CronRecord,
-        judged: CronEvaluation,
-        news: CronResults,
+        evaluation: CronEvaluation,
+        decision: Decision[RuleExecution],
+        results: CronResults,
         now: int,
     ) -> None:
-        await self._write_cursor(key, item, judged.marks({}))
-        ahead = await self._seen_again(key, item)
+        await self._write_cursor(key, item, evaluation.progress({}))
+        ahead = await self._latest(key, item)
         if ahead is not None:
-            await record(self, key, ahead, judged, news, now)
+            await record(self, key, ahead, evaluation, decision, results, now)
 
     monkeypatch.setattr(CronFederatedHPAController, "_record", late)
 
@@ -81,7 +83,7 @@ def make_up_for_suspended_time(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         return rule_window(marks, name, **more)
 
-    monkeypatch.setattr(decide, "standing_of", careless)
+    monkeypatch.setattr(decide, "rule_window", careless)
 
 
 def call_everything_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +93,7 @@ def call_everything_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
         await apply_executions(*given, **more)
         return {}
 
-    monkeypatch.setattr(applying, "apply", deaf)
+    monkeypatch.setattr(executor, "apply_executions", deaf)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from springtide.cluster.resources import Object
 from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.controllers.explain import explain
 from springtide.controllers.explanation import Explanation, ExplanationInput, TargetState
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics.series import SeriesStore

@@ -1,4 +1,4 @@
-{{/* The controllers that run, as a JSON list: each has a file with its rules. Names that no controller has are refused. */}}
+{{/* The controllers that run, as a JSON list: each has a file with its rules. An unknown name is an error. */}}
 {{- define "springtide.controllers" -}}
 {{- $known := list -}}
 {{- range $path, $_ := .Files.Glob "files/roles/controllers/*.yaml" -}}
@@ -23,7 +23,7 @@
 {{- toJson $on -}}
 {{- end }}
 
-{{/* Roles and bindings of one bearer of rights: root, name, file, and whether it only reads. */}}
+{{/* A ClusterRole, or Role, and its binding for one component: root, name, file, and whether it only reads. */}}
 {{- define "springtide.roles" -}}
 {{- $root := .root -}}
 {{- $rules := $root.Files.Get .file | fromYaml -}}
@@ -86,7 +86,7 @@ subjects:
 {{- end }}
 {{- end }}
 
-{{/* Rules as a JSON list; for those who only read, without the verbs that write. */}}
+{{/* Rules as a JSON list; for components that only read, without the verbs that write. */}}
 {{- define "springtide.rules" -}}
 {{- $kept := list -}}
 {{- range .rules -}}

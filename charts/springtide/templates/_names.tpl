@@ -1,4 +1,4 @@
-{{/* What all objects of a release are called by. */}}
+{{/* The names and labels of all objects of a release. */}}
 {{- define "springtide.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}

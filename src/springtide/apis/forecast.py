@@ -143,19 +143,19 @@ def timeline_lane(
     name: str,
     style: LaneStyle,
     timeline: Timeline[V],
-    question: ForecastQuery,
+    query: ForecastQuery,
     *,
     because: Callable[[int, V], str],
     because_now: str,
 ) -> Lane:
     """Make a lane from a timeline; `because` returns the reason of a change."""
-    upcoming = timeline.next_change(question.start)
+    upcoming = timeline.next_change(query.start)
     return Lane(
         name=name,
         style=style,
-        current=timeline.at(question.start),
+        current=timeline.at(query.start),
         changes=tuple(
-            LaneChange(at, value, because(at, value)) for at, value in timeline.changes(question.start, question.until)
+            LaneChange(at, value, because(at, value)) for at, value in timeline.changes(query.start, query.until)
         ),
         next=None if upcoming is None else LaneChange(*upcoming, because(*upcoming)),
         because=because_now,

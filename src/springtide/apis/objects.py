@@ -236,7 +236,7 @@ def calendars_in(objects: Iterable[LoadedObject]) -> dict[str, DayCalendar]:
     return compiled
 
 
-def forecast_of(loaded: LoadedObject, question: ForecastQuery) -> Forecast | None:
+def forecast_of(loaded: LoadedObject, query: ForecastQuery) -> Forecast | None:
     """Forecast one object; None for kinds that do not depend on time.
 
     Of an object with errors only the valid parts have lanes: valid rules beside an invalid one, and budgets, because an
@@ -245,14 +245,14 @@ def forecast_of(loaded: LoadedObject, question: ForecastQuery) -> Forecast | Non
     forecaster = loaded.version.forecaster
     if forecaster is None:
         return None
-    outlook = forecaster(loaded.view, question) if loaded.sound else _partial_forecast(loaded, question)
+    outlook = forecaster(loaded.view, query) if loaded.sound else _partial_forecast(loaded, query)
     return Forecast(
         api_version=loaded.api_version,
         kind=loaded.kind.kind,
         namespace=loaded.namespace,
         name=loaded.name,
-        start=question.start,
-        until=question.until,
+        start=query.start,
+        until=query.until,
         zones=outlook.zones,
         lanes=outlook.lanes,
         collisions=outlook.collisions,
@@ -260,12 +260,12 @@ def forecast_of(loaded: LoadedObject, question: ForecastQuery) -> Forecast | Non
     )
 
 
-def _partial_forecast(loaded: LoadedObject, question: ForecastQuery) -> Outlook:
+def _partial_forecast(loaded: LoadedObject, query: ForecastQuery) -> Outlook:
     partial_forecaster = loaded.version.partial_forecaster
-    outlook = partial_forecaster(loaded.view, loaded.value, question) if partial_forecaster is not None else None
-    return outlook or Outlook(zones=(question.default_zone,), lanes=())
+    outlook = partial_forecaster(loaded.view, loaded.value, query) if partial_forecaster is not None else None
+    return outlook or Outlook(zones=(query.default_zone,), lanes=())
 
 
-def with_calendars(question: ForecastQuery, objects: Iterable[LoadedObject]) -> ForecastQuery:
+def with_calendars(query: ForecastQuery, objects: Iterable[LoadedObject]) -> ForecastQuery:
     """Return the query with the calendars among these objects."""
-    return replace(question, calendars=calendars_in(objects))
+    return replace(query, calendars=calendars_in(objects))

@@ -85,7 +85,7 @@ def _merge_lists(base: list[Any], added: list[Any], path: Path, problems: list[P
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationResult:
+class ValidatedTree:
     """The canonical tree, the view and the problems of an object of a known kind."""
 
     value: dict[str, Any]
@@ -100,7 +100,7 @@ class ValidationResult:
 
 def validate_object(
     value: dict[str, Any], kind: Kind, version: KindVersion, context: ValidationContext
-) -> ValidationResult:
+) -> ValidatedTree:
     """Validate an object; the given tree is not changed."""
     canonical, problems = merge_extensions(value)
     origins: dict[Path, Path] = {}
@@ -114,7 +114,7 @@ def validate_object(
         for problem in (*checked.problems, *_metadata_problems(canonical, kind))
     )
     misspelt = {right: original_path(wrong, origins) for right, wrong in checked.misspelt.items()}
-    return ValidationResult(checked.value, checked.view, tuple(problems), {**origins, **misspelt})
+    return ValidatedTree(checked.value, checked.view, tuple(problems), {**origins, **misspelt})
 
 
 def _metadata_problems(value: dict[str, Any], kind: Kind) -> Iterator[Problem]:

@@ -43,6 +43,8 @@ from springtide.cluster.transport import Propagation, Write
 
 T = TypeVar("T")
 
+_WRONG_TYPE = "FieldValueTypeInvalid"
+
 
 @dataclass(frozen=True, slots=True)
 class User:
@@ -137,7 +139,7 @@ class AdmissionContext(Protocol):
     now: int
     """The time of the request."""
 
-    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+    def server_metadata(self, generate: Callable[[], ServerMetadata]) -> ServerMetadata:
         """Return the metadata that the server gives to a new object: the same in each attempt."""
         ...
 
@@ -172,9 +174,6 @@ def admission_attributes(
     return AdmissionAttributes(operation, resource, subresource, key, given, write.dry_run)
 
 
-_WRONG_TYPE = "FieldValueTypeInvalid"
-
-
 class AdmissionChain:
     """Runs the admission stages of a write while a context is set."""
 
@@ -196,9 +195,9 @@ class AdmissionChain:
         """Drop the context: admission is complete, and the writes that follow are the server's own."""
         self.context = None
 
-    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+    def server_metadata(self, generate: Callable[[], ServerMetadata]) -> ServerMetadata:
         """Return the metadata that the server gives to a new object."""
-        return draw() if self.context is None else self.context.server_metadata(draw)
+        return generate() if self.context is None else self.context.server_metadata(generate)
 
     def early_check(self) -> ObjectCheck:
         """Return the check to run before admission: the full one, unless webhooks may repair the object."""
@@ -210,19 +209,19 @@ class AdmissionChain:
         prepared: Object,
         server_metadata: ServerMetadata,
         write: Write,
-        completed: Callable[[ServedKind, Object], Object],
+        run_plugins: Callable[[ServedKind, Object], Object],
     ) -> Object:
-        """Return a new object after plugins (`completed`) and mutating webhooks."""
+        """Return a new object after plugins (`run_plugins`) and mutating webhooks."""
         context = self.context
         if context is None:
-            item = completed(kind, prepared)
+            item = run_plugins(kind, prepared)
             if item is not prepared:
                 check(kind, item, None)
             return item
         namespace, name = key_of(prepared)
         key = Key(namespace, "" if has_generated_name(prepared, server_metadata) else name)
         # Plugins expect valid objects.
-        given = completed(kind, prepared) if self._pending_error is None else prepared
+        given = run_plugins(kind, prepared) if self._pending_error is None else prepared
         item = _mutate(
             context,
             admission_attributes(AdmissionOperation.CREATE, kind.resource, key, write),
@@ -230,7 +229,7 @@ class AdmissionChain:
             given,
             show=lambda item: without_server_metadata(item, server_metadata),
             accept=lambda _, answer: prepare_create(kind, answer, namespace, server_metadata),
-            rerun_plugins=lambda item: completed(kind, item),
+            rerun_plugins=lambda item: run_plugins(kind, item),
         )
         if item is prepared:
             self._raise_pending_error()
@@ -260,7 +259,7 @@ class AdmissionChain:
             return new
         attributes = admission_attributes(AdmissionOperation.UPDATE, kind.resource, key_of(old), write, subresource)
         before = view.of(old)
-        left = _mutate(
+        admitted = _mutate(
             context,
             attributes,
             before,
@@ -268,10 +267,10 @@ class AdmissionChain:
             show=lambda item: without_new_generation(view.of(item), before),
             accept=lambda item, answer: prepare_update(kind, view.onto(item, answer), old, part),
         )
-        if left is new:
+        if admitted is new:
             self._raise_pending_error()
-        context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, before, view.of(left)))
-        return left
+        context.admit(AdmissionRequest(AdmissionStage.VALIDATING, attributes, before, view.of(admitted)))
+        return admitted
 
     def admit_subresource(self, kind: ServedKind, key: Key, body: Object, write: Write, subresource: str) -> Object:
         """Return the body of a binding or an eviction as webhooks leave it, and finish admission."""
@@ -321,10 +320,10 @@ class AdmissionChain:
         self._pending_error = None
         try:
             check(kind, item, old)
-        except Invalid as refusal:
-            if any(cause.reason == _WRONG_TYPE for cause in refusal.causes):
+        except Invalid as error:
+            if any(cause.reason == _WRONG_TYPE for cause in error.causes):
                 raise
-            self._pending_error = refusal
+            self._pending_error = error
 
     def _raise_pending_error(self) -> None:
         """Refuse an object that webhooks have not repaired."""

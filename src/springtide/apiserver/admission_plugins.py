@@ -24,7 +24,6 @@ from springtide.cluster.transport import Write
 if TYPE_CHECKING:
     from springtide.apiserver.server import ApiServer
 
-
 NAMESPACES = CollectionId("", "namespaces")
 _PODS = CollectionId("", "pods")
 _QUOTAS = CollectionId("", "resourcequotas")
@@ -36,9 +35,20 @@ _SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 _LIMITED = ("Pod", "PersistentVolumeClaim")
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
-
 QuotaCharges: TypeAlias = tuple[tuple[Key, quota.ResourceUsage], ...]
 """The usage of a new object, by the quota that counts it."""
+
+_WRITE = Write("kube-apiserver", "it is a system object")
+
+_ALWAYS_THERE: dict[CollectionId, tuple[Object, ...]] = {
+    NAMESPACES: tuple(
+        {"metadata": {"name": name}} for name in ("default", "kube-node-lease", "kube-public", "kube-system")
+    ),
+    PRIORITY_CLASSES: (
+        {"metadata": {"name": "system-cluster-critical"}, "value": 2_000_000_000},
+        {"metadata": {"name": "system-node-critical"}, "value": 2_000_001_000},
+    ),
+}
 
 
 class AdmissionStore(Protocol):
@@ -92,7 +102,7 @@ class BuiltinAdmission:
         if kind.resource.kind == "PriorityClass" and key.name in _SYSTEM_PRIORITIES:
             raise forbidden(kind.resource, key.name, "this is a system priority class and cannot be deleted")
 
-    def completed(self, kind: ServedKind, item: Object) -> Object:
+    def complete(self, kind: ServedKind, item: Object) -> Object:
         """Return a new object with what the plugins add; may modify the given object, which is valid.
 
         A different object is returned where the addition could break the rules of the kind: validate it again.
@@ -210,19 +220,6 @@ def _taint(node: Object) -> None:
 
 def _listed(names: tuple[str, ...], amounts: quota.ResourceUsage | dict[str, str]) -> str:
     return ",".join(f"{name}={amounts.get(name, 0)}" for name in names)
-
-
-_WRITE = Write("kube-apiserver", "it is a system object")
-
-_ALWAYS_THERE: dict[CollectionId, tuple[Object, ...]] = {
-    NAMESPACES: tuple(
-        {"metadata": {"name": name}} for name in ("default", "kube-node-lease", "kube-public", "kube-system")
-    ),
-    PRIORITY_CLASSES: (
-        {"metadata": {"name": "system-cluster-critical"}, "value": 2_000_000_000},
-        {"metadata": {"name": "system-node-critical"}, "value": 2_000_001_000},
-    ),
-}
 
 
 def bootstrap(server: ApiServer) -> None:

@@ -25,10 +25,11 @@ from springtide.cluster.transport import Write
 if TYPE_CHECKING:
     from springtide.apiserver.server import ApiServer
 
-
 DEFINITIONS = CollectionId("apiextensions.k8s.io", "customresourcedefinitions")
 
 _LOG = logging.getLogger(__name__)
+
+_WRITE = Write("kube-apiserver", "a restart interrupted its deletion")
 
 
 class DefinitionRegistry:
@@ -65,7 +66,7 @@ class DefinitionRegistry:
         if definition is not None and "deletionTimestamp" in definition["metadata"]:
             raise MethodNotAllowed("create not allowed while custom resource definition is terminating")
 
-    def completed(self, kind: ServedKind, item: Object) -> Object:
+    def with_status(self, kind: ServedKind, item: Object) -> Object:
         """Return a CRD with the status of an established one; other objects unchanged."""
         if not _is_definition(kind):
             return item
@@ -138,9 +139,6 @@ def _selectable(definition: Object) -> tuple[str, ...]:
         if field is not None
     ]
     return tuple(dict.fromkeys(paths))
-
-
-_WRITE = Write("kube-apiserver", "a restart interrupted its deletion")
 
 
 def recover(server: ApiServer, definitions: DefinitionRegistry) -> None:

@@ -26,6 +26,25 @@ from springtide.cluster.transport import Precondition, Propagation, Write
 
 T = TypeVar("T", bound=Hashable)
 
+GARBAGE_COLLECTOR = "garbage-collector"
+
+NAMESPACE_CONTROLLER = "namespace-controller"
+
+_UNBLOCKED = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+"""Reason and message of each condition when nothing blocks the deletion of the namespace."""
+
 
 class UniqueQueue(Generic[T]):
     """A queue that holds each item at most once, for one consumer."""
@@ -52,9 +71,6 @@ class UniqueQueue(Generic[T]):
             del self._items[item]
             return item
         return None
-
-
-GARBAGE_COLLECTOR = "garbage-collector"
 
 
 class ObjectPlace(NamedTuple):
@@ -248,24 +264,6 @@ def _without_finalizer(item: Object, finalizer: str) -> Object:
 def _unblocking(item: Object) -> Object:
     references = item["metadata"]["ownerReferences"]
     return with_metadata(item, ownerReferences=[{**each, "blockOwnerDeletion": False} for each in references])
-
-
-NAMESPACE_CONTROLLER = "namespace-controller"
-
-_UNBLOCKED = {
-    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
-    "NamespaceDeletionGroupVersionParsingFailure": (
-        "ParsedGroupVersions",
-        "All legacy kube types successfully parsed",
-    ),
-    "NamespaceDeletionContentFailure": (
-        "ContentDeleted",
-        "All content successfully deleted, may be waiting on finalization",
-    ),
-    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
-    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
-}
-"""Reason and message of each condition when nothing blocks the deletion of the namespace."""
 
 
 class NamespaceController:

@@ -27,6 +27,11 @@ from springtide.cluster.transport import INITIAL_EVENTS_END, ListPage, WatchEven
 ObjectFilter: TypeAlias = Callable[[Object], bool]
 EventFilter: TypeAlias = Callable[[StoredChange], WatchEvent | None]
 
+_ANY_VERSION = ("", "0")
+_ONE_NAME = re.compile(r"metadata\.name==?([^\\,=!]+)")
+
+Serve = Callable[[Object], Object]
+
 
 class WatchSubscription:
     """An open watch: a queue of events for one reader, which closes it with `end`."""
@@ -133,12 +138,6 @@ def _selected_event(change: StoredChange, matches: ObjectFilter) -> WatchEvent |
             else WatchEvent(WatchEventType.DELETED, at_version(change.old, change.revision))
         )
     return None
-
-
-_ANY_VERSION = ("", "0")
-_ONE_NAME = re.compile(r"metadata\.name==?([^\\,=!]+)")
-
-Serve = Callable[[Object], Object]
 
 
 def selection_filter(selection: Selection, selectable: tuple[str, ...]) -> ObjectFilter | None:

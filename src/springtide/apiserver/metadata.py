@@ -62,6 +62,23 @@ _STATUS_WRITES_KEEP = {
 }
 """Those that a write to the status of a built-in kind does not change; kinds not listed: none."""
 
+_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+_MAX_ANNOTATION_BYTES = 256 * 1024
+
+_NAMED_BY_LABELS = (("", "Namespace"), ("", "Service"))
+
+_REFERENCE_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+_STANDARD_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
+_FREE_FINALIZERS = (
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "coordination.k8s.io",
+)
+"""Groups of built-in kinds whose finalizers need no domain, as those of custom kinds."""
+
 
 def normalized(metadata: Any) -> Object:
     """Return metadata with known fields that are not empty; refuse wrong types."""
@@ -166,24 +183,6 @@ def updated_metadata(metadata: Object, old: Object, kept: tuple[str, ...] = ()) 
 
 def _shown(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.40}"
-
-
-_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
-
-_MAX_ANNOTATION_BYTES = 256 * 1024
-
-_NAMED_BY_LABELS = (("", "Namespace"), ("", "Service"))
-
-_REFERENCE_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-
-_STANDARD_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
-_FREE_FINALIZERS = (
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "coordination.k8s.io",
-)
-"""Groups of built-in kinds whose finalizers need no domain, as those of custom kinds."""
 
 
 def metadata_problems(metadata: Object, old: Object | None, kind: ServedKind) -> Iterator[StatusCause]:

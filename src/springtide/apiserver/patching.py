@@ -25,6 +25,21 @@ from springtide.cluster.transport import Patch, PatchType
 
 _MAX_BYTES = 128
 
+_Path: TypeAlias = tuple[str, ...]
+
+_LABELS = ("metadata", "labels")
+_TEMPLATE_LABELS = ("spec", "template", "metadata", "labels")
+
+_ADDED_TO: dict[tuple[str, str], dict[_Path, tuple[_Path, ...]]] = {
+    ("", "Pod"): {("spec", "tolerations"): (("spec", "tolerations"),)},
+    ("batch", "Job"): {
+        _LABELS: (_LABELS, _TEMPLATE_LABELS),
+        _TEMPLATE_LABELS: (_TEMPLATE_LABELS,),
+        ("spec", "selector"): (("spec", "selector"),),
+    },
+}
+"""By kind, the fields that the server adds to, and where the author may have written them."""
+
 
 def check_manager(manager: str, verb: str) -> None:
     """Refuse an invalid field manager."""
@@ -45,22 +60,6 @@ def _problems(manager: str) -> tuple[StatusCause, ...]:
             why = f"invalid character U+{ord(letter):04X} (at position {place})"
             causes.append(StatusCause("fieldManager", f"Invalid value: {shown}: {why}"))
     return tuple(causes)
-
-
-_Path: TypeAlias = tuple[str, ...]
-
-_LABELS = ("metadata", "labels")
-_TEMPLATE_LABELS = ("spec", "template", "metadata", "labels")
-
-_ADDED_TO: dict[tuple[str, str], dict[_Path, tuple[_Path, ...]]] = {
-    ("", "Pod"): {("spec", "tolerations"): (("spec", "tolerations"),)},
-    ("batch", "Job"): {
-        _LABELS: (_LABELS, _TEMPLATE_LABELS),
-        _TEMPLATE_LABELS: (_TEMPLATE_LABELS,),
-        ("spec", "selector"): (("spec", "selector"),),
-    },
-}
-"""By kind, the fields that the server adds to, and where the author may have written them."""
 
 
 def without_server_fields(kind: ServedKind, prepared: Object, body: Object) -> Object:

@@ -36,6 +36,10 @@ _BARE_NAMES = ("cpu", "memory", "ephemeral-storage")
 _REQUIRED_BY_QUOTA = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 """A quota on one of these requires every container to specify it."""
 
+LIMIT_RANGER_ANNOTATION = "kubernetes.io/limit-ranger"
+
+ResourceAmounts = Mapping[str, Quantity]
+
 
 def usage(resource: Resource, item: Object, now: int) -> ResourceUsage:
     """Return the usage of one object."""
@@ -166,11 +170,6 @@ def _in_scope(scope: Object, spec: Object) -> bool:
                     return bool(name)
         case _:
             return False
-
-
-LIMIT_RANGER_ANNOTATION = "kubernetes.io/limit-ranger"
-
-ResourceAmounts = Mapping[str, Quantity]
 
 
 def with_default_limits(pod: Object, limit_range: Object) -> Object:

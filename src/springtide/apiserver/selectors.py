@@ -20,6 +20,57 @@ from springtide.apiserver.values import path_steps, value_at
 from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object, Resource
 
+_TOKEN = re.compile(r"\s*(?:(==|!=|[=!<>(),])|([^\s=!<>(),]+))")
+
+_EVERY_KIND = ("metadata.name", "metadata.namespace")
+
+_BY_KIND = {
+    ("", "Pod"): (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    ("", "Node"): ("spec.unschedulable",),
+    ("", "Namespace"): ("status.phase",),
+    ("", "Secret"): ("type",),
+    ("", "Service"): ("spec.clusterIP", "spec.type"),
+    ("", "ReplicationController"): ("status.replicas",),
+    ("batch", "Job"): ("status.successful",),
+    ("", "Event"): (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ),
+}
+
+_PATHS = {"source": "source.component", "status.successful": "status.succeeded"}
+"""Fields with another path in the object."""
+
+_DEFAULTS = {
+    "spec.unschedulable": "false",
+    "spec.hostNetwork": "false",
+    "status.replicas": "0",
+    "status.successful": "0",
+}
+"""The values of fields that an object does not have; otherwise empty."""
+
+_ESCAPED = re.compile(r"\\([\\,=])")
+_INVALID_ESCAPE = re.compile(r"(?<=[^\\])\\[^\\,=]")
+_TERM = re.compile(r"((?:\\[\\,=]|[^\\,=!])+)(!=|==|=)((?:\\[\\,=]|[^\\,=])*)")
+
 
 class LabelOperator(StrEnum):
     """The operator of a requirement."""
@@ -97,7 +148,7 @@ def _is_integer(text: str | None) -> bool:
     return text is not None and re.fullmatch(r"[+-]?[0-9]+", text) is not None
 
 
-# Selectors in specs
+# Label selectors in specs
 
 _OPERATORS = {
     "In": LabelOperator.IN,
@@ -132,9 +183,7 @@ def _equalities(labels: Mapping[str, str]) -> tuple[LabelRequirement, ...]:
     return tuple(LabelRequirement(key, LabelOperator.IN, (value,)) for key, value in labels.items())
 
 
-# Selectors in requests
-
-_TOKEN = re.compile(r"\s*(?:(==|!=|[=!<>(),])|([^\s=!<>(),]+))")
+# Label selectors in requests
 
 
 @lru_cache(maxsize=1024)
@@ -232,54 +281,7 @@ def _unparsable(why: str) -> BadRequest:
     return BadRequest(f"unable to parse requirement: {why}")
 
 
-_EVERY_KIND = ("metadata.name", "metadata.namespace")
-
-_BY_KIND = {
-    ("", "Pod"): (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.nominatedNodeName",
-    ),
-    ("", "Node"): ("spec.unschedulable",),
-    ("", "Namespace"): ("status.phase",),
-    ("", "Secret"): ("type",),
-    ("", "Service"): ("spec.clusterIP", "spec.type"),
-    ("", "ReplicationController"): ("status.replicas",),
-    ("batch", "Job"): ("status.successful",),
-    ("", "Event"): (
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ),
-}
-
-_STORED_ELSEWHERE = {"source": "source.component", "status.successful": "status.succeeded"}
-"""Fields with another path in the object."""
-
-_WHERE_ABSENT = {
-    "spec.unschedulable": "false",
-    "spec.hostNetwork": "false",
-    "status.replicas": "0",
-    "status.successful": "0",
-}
-"""The values of fields that an object does not have; otherwise empty."""
-
-_ESCAPED = re.compile(r"\\([\\,=])")
-_STRANGE_ESCAPE = re.compile(r"(?<=[^\\])\\[^\\,=]")
-_TERM = re.compile(r"((?:\\[\\,=]|[^\\,=!])+)(!=|==|=)((?:\\[\\,=]|[^\\,=])*)")
+# Field selectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +304,8 @@ def parse_fields(text: str, resource: Resource, selectable: tuple[str, ...] = ()
     terms = []
     for part in filter(None, _split(text)):
         match = _TERM.fullmatch(part)
-        if match is None and (strange := _STRANGE_ESCAPE.search(part)):
-            raise BadRequest(f"invalid field selector: invalid escape sequence: {strange[0]}")
+        if match is None and (invalid := _INVALID_ESCAPE.search(part)):
+            raise BadRequest(f"invalid field selector: invalid escape sequence: {invalid[0]}")
         if match is None:
             raise BadRequest(f"invalid selector: '{text}'; can't understand '{part}'")
         field, sign, value = match.groups()
@@ -338,9 +340,9 @@ def _unknown(field: str, resource: Resource, selectable: tuple[str, ...]) -> str
 
 
 def _text(item: Object, field: str) -> str:
-    value: Any = value_at(item, path_steps(_STORED_ELSEWHERE.get(field, field)))
+    value: Any = value_at(item, path_steps(_PATHS.get(field, field)))
     if value is None:
-        return _WHERE_ABSENT.get(field, "")
+        return _DEFAULTS.get(field, "")
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -247,14 +247,14 @@ class ApiServer:
         old = self._live(kind, key)
         check_delete(old, precondition, kind.resource)
         self._plugins.admit_delete(kind, key)
-        leaving = (self.versions.served(kind, old),)
-        self._admission_chain.admit_deletes(kind, leaving, write, propagation, grace_seconds, name=key.name)
+        served = (self.versions.served(kind, old),)
+        self._admission_chain.admit_deletes(kind, served, write, propagation, grace_seconds, name=key.name)
         present = self.versions.renewed(kind, old)
         marked = mark_deleted(present, kind.resource, self._now(), propagation=propagation, grace_seconds=grace_seconds)
-        left = old if marked is present else self._commit(kind, key, old, marked, write, "delete")
+        current = old if marked is present else self._commit(kind, key, old, marked, write, "delete")
         if not is_deletion_blocked(marked):
-            left = self._commit(kind, key, left, None, write, "delete")
-        return self.versions.served(kind, left)
+            current = self._commit(kind, key, current, None, write, "delete")
+        return self.versions.served(kind, current)
 
     def deletecollection(
         self,
@@ -298,7 +298,7 @@ class ApiServer:
             new = self._with_managed_fields(kind, old, new, write, verb)
         new = self._admission_chain.admit_update(kind, old, new, write, verb.partition("/")[2], part, view)
         if new is not old:
-            new = share_unchanged(self._definitions.completed(kind, new), old)
+            new = share_unchanged(self._definitions.with_status(kind, new), old)
         # An object written under an earlier definition is stored again even if nothing changes.
         if new is old and self.versions.renewed(kind, stored) is stored:
             return old
@@ -346,8 +346,8 @@ class ApiServer:
     ) -> Object:
         self._definitions.admit(kind)
         self._plugins.admit_namespace(kind, key_of(prepared))
-        item = self._admission_chain.admit_create(kind, prepared, server_metadata, write, self._plugins.completed)
-        item = self._definitions.completed(kind, with_initial_status(kind, item))
+        item = self._admission_chain.admit_create(kind, prepared, server_metadata, write, self._plugins.complete)
+        item = self._definitions.with_status(kind, with_initial_status(kind, item))
         self._admission_chain.validate_create(kind, item, write)
         charges = self._plugins.admit_new(kind, item)
         key = key_of(item)

@@ -37,6 +37,31 @@ _GATED = {
 _SET_BY_ADMISSION = ("priority", "preemptionPolicy")
 _NO_DISRUPTIONS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
+_REQUIRE_VERSION = {
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("coordination.k8s.io", "Lease"),
+    ("node.k8s.io", "RuntimeClass"),
+    ("policy", "PodDisruptionBudget"),
+}
+"""The built-in kinds whose updates must carry a resourceVersion; all custom kinds require it."""
+
+_CREATED_BY_UPDATE = {
+    ("", "Endpoints"),
+    ("", "Event"),
+    ("", "LimitRange"),
+    ("", "Service"),
+    ("coordination.k8s.io", "Lease"),
+    ("node.k8s.io", "RuntimeClass"),
+}
+"""The built-in kinds of which an update without a stored object creates one."""
+
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+
+ObjectCheck: TypeAlias = Callable[[ServedKind, Object, Object | None], None]
+"""Refuses an invalid object, given the object before the write."""
+
 
 def without_status(kind: ServedKind, item: Object) -> Object:
     """Drop the status of a new object, where status is a subresource."""
@@ -87,30 +112,6 @@ def _with_finalizer(holder: Object, finalizer: str) -> Object:
     return holder if finalizer in present else {**holder, "finalizers": [*present, finalizer]}
 
 
-_REQUIRE_VERSION = {
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"),
-    ("coordination.k8s.io", "Lease"),
-    ("node.k8s.io", "RuntimeClass"),
-    ("policy", "PodDisruptionBudget"),
-}
-"""The built-in kinds whose updates must carry a resourceVersion; all custom kinds require it."""
-
-_CREATED_BY_UPDATE = {
-    ("", "Endpoints"),
-    ("", "Event"),
-    ("", "LimitRange"),
-    ("", "Service"),
-    ("coordination.k8s.io", "Lease"),
-    ("node.k8s.io", "RuntimeClass"),
-}
-"""The built-in kinds of which an update without a stored object creates one."""
-
-
-_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
-
-
 class WritePart(Enum):
     """The part of an object that a write may change."""
 
@@ -138,10 +139,6 @@ def check(kind: ServedKind, item: Object, old: Object | None) -> None:
     causes = (*fields, *kind.validate(item, old))
     if causes:
         raise invalid(resource, item["metadata"]["name"], causes)
-
-
-ObjectCheck: TypeAlias = Callable[[ServedKind, Object, Object | None], None]
-"""Refuses an invalid object, given the object before the write."""
 
 
 def prepare_create(

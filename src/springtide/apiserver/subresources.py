@@ -30,8 +30,27 @@ from springtide.cluster.transport import Precondition, Propagation, Write
 if TYPE_CHECKING:
     from springtide.apiserver.server import ApiServer
 
-
 _BINDING = Resource("", "v1", "bindings", "Binding")
+
+SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+BUDGET_EXHAUSTED = "Cannot evict pod as it would violate the pod's disruption budget."
+
+_PHASES_WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
+_MAX_DISRUPTED_PODS = 2000
+_WAIT_FOR_SYNC = 10.0
+
+_BUDGETS = CollectionId("policy", "poddisruptionbudgets")
+_SUCCESS: Object = {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success"}
+_TYPES: dict[str, Object] = {
+    "binding": {"apiVersion": "v1", "kind": "Binding"},
+    "eviction": {"apiVersion": "policy/v1", "kind": "Eviction"},
+}
+_EVICTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 
 
 def bind_pod(pod: Object, binding: Any, now: str) -> Object:
@@ -73,14 +92,6 @@ def _unbindable(pod: Object, name: str) -> str:
     if pod["spec"].get("schedulingGates"):
         return f"pod {name} has non-empty .spec.schedulingGates"
     return ""
-
-
-SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-BUDGET_EXHAUSTED = "Cannot evict pod as it would violate the pod's disruption budget."
-
-_PHASES_WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
-_MAX_DISRUPTED_PODS = 2000
-_WAIT_FOR_SYNC = 10.0
 
 
 def skips_budget(pod: Object) -> bool:
@@ -173,20 +184,6 @@ def _refused(why: str, retry_after: float | None = None) -> TooManyRequests:
     return TooManyRequests(
         BUDGET_EXHAUSTED, causes=(StatusCause("", why, "DisruptionBudget"),), retry_after=retry_after
     )
-
-
-_BUDGETS = CollectionId("policy", "poddisruptionbudgets")
-_SUCCESS: Object = {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success"}
-_TYPES: dict[str, Object] = {
-    "binding": {"apiVersion": "v1", "kind": "Binding"},
-    "eviction": {"apiVersion": "policy/v1", "kind": "Eviction"},
-}
-_EVICTED = {
-    "type": "DisruptionTarget",
-    "status": "True",
-    "reason": "EvictionByEvictionAPI",
-    "message": "Eviction API: evicting",
-}
 
 
 class Subresources:

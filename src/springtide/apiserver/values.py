@@ -14,6 +14,12 @@ from typing import Any, TypeVar
 from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object
 
+_TREES = frozenset((dict, list))
+
+_MISSING = object()
+
+T = TypeVar("T")
+
 
 def deep_copy(value: Any) -> Any:
     """Copy a JSON value."""
@@ -23,9 +29,6 @@ def deep_copy(value: Any) -> Any:
     if kind is list:
         return [deep_copy(item) if type(item) in _TREES else item for item in value]
     return value
-
-
-_TREES = frozenset((dict, list))
 
 
 def deep_copy_unshared(value: Any, held: Any) -> Any:
@@ -70,9 +73,6 @@ def share_unchanged(new: Any, old: Any) -> Any:
             unchanged = unchanged and new[index] is before
         return old if unchanged else new
     return old if new == old else new
-
-
-_MISSING = object()
 
 
 def path_steps(path: str) -> tuple[str, ...]:
@@ -124,9 +124,6 @@ def timestamp(instant: int) -> str:
 def instant(text: str) -> int:
     """Parse an RFC 3339 timestamp."""
     return int(datetime.fromisoformat(text).timestamp())
-
-
-T = TypeVar("T")
 
 
 def typed_body(kind: str, body: Any, name: str) -> Object:

@@ -10,7 +10,7 @@ from springtide.apis.scheduled.producer import QueueSpec
 from springtide.cluster.clock import Clock
 from springtide.cluster.context import Services
 from springtide.controllers.cron_federated_hpa.executor import CronMetrics
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.metrics import ProcessMetrics
 from springtide.metrics.queues import DelegatingQueueReader
 from springtide.metrics.queues.port import QueueError, QueueLength, QueueReader, QueueTarget

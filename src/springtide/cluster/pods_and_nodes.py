@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from springtide.apis.core.node_record import NodeView, node_record
+from springtide.apis.core.nodes import NodeView, node_record
 from springtide.apis.core.pod_record import PodView, pod_record
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import NODES, PODS, Selection

@@ -1,4 +1,4 @@
-"""Decisions: the controllers of Springtide, one module or package for each kind."""
+"""The controllers of Springtide: one folder for each kind, with its decision, its controller and its explanation."""
 
 from springtide.cluster.controller import Controller
 from springtide.controllers.calendar import CalendarController

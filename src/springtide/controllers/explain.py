@@ -1,4 +1,4 @@
-"""Which kinds can be explained, and by whom."""
+"""The explanations of all kinds that `springtide explain` knows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ EXPLAINERS: Mapping[tuple[str, str], Callable[[ExplanationInput], Explanation]] 
     ("autoscaling.karpenter.sh", "ScalableNodeGroup"): explain_node_group,
     ("autoscaling.karmada.io", "CronFederatedHPA"): explain_cron,
 }
-"""By group and kind."""
+"""The function that explains a kind, by group and kind."""
 
 _OF_THE_PRESENT = "conditions, events and the target are those of the present, not of the time that is explained"
 
 
 def explain(facts: ExplanationInput) -> Explanation:
-    """Explain an object of a kind that is in `EXPLAINED`."""
+    """Explain an object of a kind that is in `EXPLAINERS`."""
     explanation = EXPLAINERS[facts.object.kind.group, facts.object.kind.kind](facts)
     return explanation if facts.present else replace(explanation, notes=(_OF_THE_PRESENT, *explanation.notes))

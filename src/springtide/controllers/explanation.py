@@ -1,14 +1,13 @@
-"""The answer to "why?": the parts of an explanation, and their shape for scripts.
+"""What all explanations share: what they are made from, their parts, and what can block an object of any kind.
 
-What an explanation is made from: the object, its surroundings, and the time.
-
-What can stop any object: somebody's pause, its own errors, a controller that is not there, or what one reports.
+`ExplanationInput` is the object with its status, the objects around it, and the time. Each kind makes an `Explanation`
+from it, with the `decide` of its controller. Nothing here does I/O.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +18,19 @@ from springtide.apis.objects import LoadedObject, calendars_in
 from springtide.apis.problems import Problem, format_path
 from springtide.apis.references import ObjectKey, ReferenceRole, references_of
 from springtide.apis.springtide.grants import Grant, GrantedResource, is_granted
+from springtide.cluster.resources import Object
+from springtide.controllers.conflicts import (
+    CONFLICT_CONDITION,
+    AutoscalerRecord,
+    ScaleTargetKey,
+    autoscalers_among,
+    conflict_condition,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class UpcomingChange:
-    """Something that lies ahead."""
+    """A change that lies ahead."""
 
     at: int
     value: LaneValue
@@ -31,7 +38,7 @@ class UpcomingChange:
     """What changes: `replicas`, or the rule that fires."""
     because: str
     zone: str
-    """The zone that its author wrote the time in."""
+    """The time zone in which its author wrote the time."""
 
     def document(self) -> dict[str, Any]:
         """Write it as scripts read it."""
@@ -40,12 +47,12 @@ class UpcomingChange:
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Something that keeps the object from having its way."""
+    """Something that keeps the object from taking effect."""
 
     what: str
     why: str
     until: int | None = None
-    """When it ends by itself; None where it does not, or where that is not known."""
+    """When it ends without a user; None where it does not, or where that is not known."""
 
     def document(self) -> dict[str, Any]:
         """Write it as scripts read it."""
@@ -88,7 +95,7 @@ class PastEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedObject:
-    """What is explained: an object, at an instant."""
+    """The object and the instant that are explained."""
 
     api_version: str
     kind: str
@@ -126,7 +133,7 @@ class Explanation:
     history: tuple[PastEvent, ...] = ()
     """What happened, newest first."""
     notes: tuple[str, ...] = ()
-    """What is good to know besides: who follows the object, and what could not be looked at."""
+    """What else is useful: readers of the object, and what could not be read."""
 
     def document(self) -> dict[str, Any]:
         """Write the explanation as scripts read it."""
@@ -145,41 +152,41 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """What an object acts on, as it is now."""
+    """The target of an object, as it is now."""
 
     label: str
-    """How sentences call it: Deployment `web`."""
+    """Its name in messages: Deployment `web`."""
     values: Mapping[str, int] = field(default_factory=dict)
-    """What is set there: `replicas`, or `min` and `max`; what is not set is not here."""
+    """Its present `replicas`, or `min` and `max`, as far as they are set."""
     observed: int | None = None
-    """Replicas that are there."""
+    """Replicas that exist."""
     trouble: str = ""
-    """Why nothing is known about it, where that is so."""
+    """Why it cannot be read, if it cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplanationInput:
-    """Everything that is known; what could not be looked at is told in `unknown`."""
+    """Everything that an explanation is made from; `unknown` says what could not be read."""
 
     object: LoadedObject
     status: Mapping[str, Any]
     at: int
     default_zone: str = "UTC"
     others: tuple[LoadedObject, ...] = ()
-    """Calendars, Grants, producers and autoscalers that may have to do with the object, itself left out."""
+    """Other Calendars, Grants, producers and autoscalers that may concern the object."""
     target: TargetState | None = None
     events: tuple[PastEvent, ...] = ()
     paused: str = ""
-    """Who keeps controllers from touching the object, where somebody does."""
+    """What pauses the object, if it is paused."""
     unknown: tuple[str, ...] = ()
     unseen: frozenset[str] = frozenset()
-    """Kinds of which nothing could be seen: none of them is said to be missing."""
+    """Kinds that could not be listed, so that none of their objects is reported as missing."""
     present: bool = True
-    """Whether `at` is the time that the status was read at, so that the two can be compared."""
+    """Whether `at` is the time at which the status was read, so that the two can be compared."""
 
     @property
     def subject(self) -> ExplainedObject:
-        """What is to be explained."""
+        """The object and the instant, for the head of the explanation."""
         one = self.object
         return ExplainedObject(
             api_version=one.api_version, kind=one.kind.kind, namespace=one.namespace, name=one.name, at=self.at
@@ -187,11 +194,11 @@ class ExplanationInput:
 
     @property
     def not_known(self) -> str:
-        """How a headline says that it is not known what is wanted."""
+        """The headline where it is not known what the object wants."""
         return "not known yet" if self.present else "not known for that time"
 
     def has_reported(self, type_: str) -> bool:
-        """Tell whether a controller has written a condition, and it is of the time that is explained."""
+        """Tell whether a controller has written a condition that holds for the explained time."""
         return self.present and any(one.type == type_ for one in self.conditions)
 
     @property
@@ -201,7 +208,7 @@ class ExplanationInput:
 
     @property
     def unusable_calendars(self) -> tuple[str, ...]:
-        """Say which of its calendars the object must do without."""
+        """Name the calendars of the object that cannot be used."""
         usable = self.calendars
         if "Calendar" in self.unseen:
             return ()
@@ -217,23 +224,30 @@ class ExplanationInput:
 
     @property
     def created(self) -> int | None:
-        """When the object was made."""
+        """When the object was created."""
         return instant_of(self.object.value.get("metadata", {}).get("creationTimestamp"))
 
     @property
     def conditions(self) -> tuple[ObservedCondition, ...]:
-        """What the controller has observed; `Ready`, which sums up the others, comes first where it is there."""
+        """The conditions of the status, with `Ready` first."""
         listed = self.status.get("conditions")
         found = [_observation(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
         return tuple(sorted(found, key=lambda one: one.type != "Ready"))
 
-    def conflicting(self, role: ReferenceRole) -> tuple[LoadedObject, ...]:
-        """Give the other objects that scale the same target: again and again, or at times."""
+    def conflicting_autoscalers(self) -> list[AutoscalerRecord]:
+        """Give the other autoscalers of the same target, as controllers find them."""
+        spec = self.object.value.get("spec")
+        reference = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
+        target = ScaleTargetKey.of(self.object.namespace or "", reference)
+        return [] if target is None else autoscalers_among(map(stored_form, self.others), target)
+
+    def conflicting_rules(self) -> tuple[LoadedObject, ...]:
+        """Give the objects whose rules set the same target at their times."""
         mine = scaled_by(self.object)
         return tuple(
             other
             for other in self.others
-            if any(one.target == mine and one.role is role for one in references_of(other))
+            if any(one.target == mine and one.role is ReferenceRole.CRON for one in references_of(other))
         )
 
     def scaled_by(self) -> tuple[LoadedObject, ...]:
@@ -252,6 +266,12 @@ class ExplanationInput:
         )
 
 
+def stored_form(loaded: LoadedObject) -> Object:
+    """Give an object as a cluster stores it, with its name and namespace written out."""
+    metadata = loaded.value.get("metadata") or {}
+    return {**loaded.value, "metadata": {**metadata, "name": loaded.name, "namespace": loaded.namespace or ""}}
+
+
 def scaled_by(loaded: LoadedObject) -> ObjectKey | None:
     """Give what an object scales."""
     scaling = (one.target for one in references_of(loaded) if one.role in (ReferenceRole.SCALES, ReferenceRole.CRON))
@@ -259,7 +279,7 @@ def scaled_by(loaded: LoadedObject) -> ObjectKey | None:
 
 
 def instant_of(text: object) -> int | None:
-    """Read a time of a status; None where there is none that can be read."""
+    """Read a time from a status; None where it is missing or malformed."""
     try:
         return parse_instant(text) if isinstance(text, str) else None
     except ValueError:
@@ -267,31 +287,31 @@ def instant_of(text: object) -> int | None:
 
 
 def mappings(value: object) -> Iterator[dict[str, Any]]:
-    """Give the entries of a list of a status, as far as they are what they should be."""
+    """Give the entries of a list in a status that are objects."""
     for entry in value if isinstance(value, list) else ():
         if isinstance(entry, dict):
             yield entry
 
 
 def _observation(condition: Mapping[str, Any]) -> ObservedCondition:
-    words = {name: str(condition.get(name) or "") for name in ("type", "status", "reason", "message")}
-    return ObservedCondition(**words, since=instant_of(condition.get("lastTransitionTime")))
+    fields = {name: str(condition.get(name) or "") for name in ("type", "status", "reason", "message")}
+    return ObservedCondition(**fields, since=instant_of(condition.get("lastTransitionTime")))
 
 
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
 _NOT_BLOCKING = ("Ready", "Unambiguous")
-"""Conditions that stop nothing: one sums up the others, one tells of surprises."""
+"""Conditions that block nothing: one repeats the others, one reports ambiguities of a schedule."""
 _INVALID = "Invalid"
 
 
 def common_blockers(facts: ExplanationInput, controller: str) -> Iterator[Blocker]:
-    """Find what stops an object, whatever its kind."""
+    """Find what blocks an object of any kind: a pause, its errors, a missing controller, or a False condition."""
     yield from _user_blockers(facts)
     for problem in facts.object.problems:
         if problem.severity == "error":
             yield Blocker(f"{format_path(problem.path) or facts.object.kind.kind} is wrong", _problem_message(problem))
     if not facts.present:
-        return  # what a controller has reported is of the present
+        return  # conditions are those of the present
     if not facts.status and not facts.paused:
         yield Blocker(
             "no controller has reported yet",
@@ -302,12 +322,12 @@ def common_blockers(facts: ExplanationInput, controller: str) -> Iterator[Blocke
 
 
 def _reported_blockers(facts: ExplanationInput) -> Iterator[Blocker]:
-    """Give what the controller complains of, each complaint once; that the object is wrong is told already."""
-    complaints: dict[str, list[ObservedCondition]] = {}
+    """Give the conditions that are False, one blocker per message; errors of the object are reported already."""
+    messages: dict[str, list[ObservedCondition]] = {}
     for condition in facts.conditions:
         if condition.status == "False" and condition.type not in _NOT_BLOCKING and condition.reason != _INVALID:
-            complaints.setdefault(condition.message or condition.reason, []).append(condition)
-    for why, conditions in complaints.items():
+            messages.setdefault(condition.message or condition.reason, []).append(condition)
+    for why, conditions in messages.items():
         types = " and ".join(one.type for one in conditions)
         yield Blocker(f"{types} {'is' if len(conditions) == 1 else 'are'} False", why, end_named_in(why, facts.at))
 
@@ -316,15 +336,49 @@ def _user_blockers(facts: ExplanationInput) -> Iterator[Blocker]:
     if facts.paused:
         yield Blocker("no controller touches it", facts.paused)
     if facts.object.value.get("metadata", {}).get("deletionTimestamp"):
-        yield Blocker("it is being deleted", "somebody asked for it")
+        yield Blocker("it is being deleted", "a finalizer still keeps it")
 
 
-def end_named_in(words: str, at: int) -> int | None:
-    """Find the time that words give for an end: the first that lies ahead."""
-    named = (instant_of(text) for text in _INSTANT.findall(words))
+def end_named_in(message: str, at: int) -> int | None:
+    """Find the first time ahead that a message names."""
+    named = (instant_of(text) for text in _INSTANT.findall(message))
     return min((instant for instant in named if instant is not None and instant > at), default=None)
 
 
 def _problem_message(problem: Problem) -> str:
-    """Write a problem with its fix."""
+    """Write a problem with its hint."""
     return f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+
+
+def target_blockers(facts: ExplanationInput) -> Iterator[Blocker]:
+    """Report a target that cannot be read."""
+    if facts.target is not None and facts.target.trouble:
+        yield Blocker(f"{facts.target.label} cannot be scaled", facts.target.trouble)
+
+
+def conflict_blockers(
+    facts: ExplanationInput, remedy: Callable[[Sequence[AutoscalerRecord]], str]
+) -> Iterator[Blocker]:
+    """Report other autoscalers of the target, unless the controller has reported them."""
+    found = facts.conflicting_autoscalers()
+    if found and not facts.has_reported(CONFLICT_CONDITION):
+        label = target_label(facts)
+        yield Blocker(f"another autoscaler scales {label}", conflict_condition(label, found, remedy(found)).message)
+
+
+def target_label(facts: ExplanationInput) -> str:
+    """Name the target of an object."""
+    return facts.target.label if facts.target is not None else "its target"
+
+
+def target_sentences(facts: ExplanationInput) -> Iterator[str]:
+    """Say what the target has now, where that is known."""
+    target = facts.target
+    if target is None or target.trouble:
+        return
+    values = [f"{name} {value}" for name, value in target.values.items() if name != "replicas"]
+    if "replicas" in target.values:
+        asked = target.values["replicas"]
+        present = f", {target.observed} of them exist" if target.observed not in (None, asked) else ""
+        values.insert(0, f"{asked} replica{'' if asked == 1 else 's'}{present}")
+    yield f"{'' if facts.present else 'at present '}{target.label} has {', '.join(values) or 'nothing set'}"

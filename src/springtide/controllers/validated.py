@@ -1,4 +1,7 @@
-"""Objects as controllers read them: judged as `check` and the webhooks do, but for searches that find only warnings."""
+"""Objects from the cluster, validated as `springtide check` and the webhooks validate them.
+
+Only the deep searches are left out, since they find nothing but warnings.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +19,27 @@ V = TypeVar("V", bound=View)
 
 
 class Validated(msgspec.Struct, Generic[V], frozen=True):
-    """An object of ours: what it means, and what is wrong with it."""
+    """The typed view of an object, and its errors."""
 
     view: V | None
-    """What it means; None where its structure does not allow to tell."""
+    """None where the structure of the object is wrong."""
     errors: tuple[Problem, ...]
 
     @property
     def sound(self) -> V | None:
-        """What it means, if nothing is wrong with it."""
+        """The view, if the object has no errors."""
         return self.view if not self.errors else None
 
     @property
     def words(self) -> str:
-        """All that is wrong, in one line."""
+        """All errors in one line."""
         return "; ".join(problem_message(problem) for problem in self.errors)
 
 
 def validated(item: Object, view: type[V], *, now: int, default_zone: str) -> Validated[V]:
-    """Read an object that the server has; what stands in its status is nobody's mistake."""
+    """Validate an object of a kind that Springtide knows; its status is left out, as users do not write it."""
     found = registry.find_kind(item["apiVersion"], item["kind"])
-    assert found is not None  # noqa: S101 - a controller asks about the kind that it watches
+    assert found is not None  # noqa: S101 - a controller only watches kinds of the scheme
     written = {name: part for name, part in item.items() if name != "status"}
     verdict = validate_object(written, *found, ValidationContext(now=now, default_zone=default_zone, deep_search=False))
     errors = tuple(problem for problem in verdict.problems if problem.severity == "error")
@@ -44,6 +47,6 @@ def validated(item: Object, view: type[V], *, now: int, default_zone: str) -> Va
 
 
 def problem_message(problem: Problem) -> str:
-    """Write a problem as part of a sentence."""
+    """Write a problem as part of a sentence: path, message and hint."""
     hint = f" ({problem.hint})" if problem.hint else ""
     return f"{format_path(problem.path)}: {problem.message}{hint}"

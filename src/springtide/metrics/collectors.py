@@ -34,7 +34,6 @@ from springtide.cluster.transport import ApiRequest, Transport, WatchEvent, Wrap
 from springtide.metrics.series import SeriesCollector, SeriesStore
 
 _Family: TypeAlias = type[CounterMetricFamily] | type[GaugeMetricFamily]
-
 _OF_CONTROLLERS: tuple[tuple[_Family, str, str, Callable[[ControllerHealth], int]], ...] = (
     (
         CounterMetricFamily,
@@ -67,6 +66,131 @@ _OF_CONTROLLERS: tuple[tuple[_Family, str, str, Callable[[ControllerHealth], int
         lambda health: health.paused,
     ),
 )
+T = TypeVar("T")
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_OK = "200"
+# They double the number of series, and Prometheus does not use them in its text format.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+_RECONCILE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class ProcessMetrics:
+    """All metrics of a process, and the `Telemetry` of its manager."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        Gauge(
+            "springtide_build_info",
+            "The version that runs; always 1.",
+            ("version", "python"),
+            registry=self.registry,
+        ).labels(__version__, platform.python_version()).set(1)
+        self._reconciles = Counter(
+            "springtide_reconcile",
+            "Finished reconciles, by result.",
+            ("controller", "result"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "springtide_reconcile_time_seconds",
+            "How long reconciles took.",
+            ("controller",),
+            buckets=_RECONCILE_SECONDS,
+            registry=self.registry,
+        )
+        self._meter = RequestMetrics(self.registry)
+
+    def reconciled(self, controller: str, seconds: float, result: ReconcileOutcome) -> None:
+        """Count one reconcile."""
+        self._reconciles.labels(controller, result.value).inc()
+        self._seconds.labels(controller).observe(seconds)
+
+    def measured(self, transport: Transport) -> Transport:
+        """Count the requests that go through a transport."""
+        return MeasuredTransport(transport, self._meter)
+
+    def export(self, store: SeriesStore, clock: Clock) -> None:
+        """Export the series of objects at every scrape."""
+        self.registry.register(SeriesCollector(store, clock))
+
+    def follow(self, manager: Manager, clock: Clock) -> None:
+        """Export the state of a manager at every scrape."""
+        for health in manager.health():
+            # Counters start at zero, so that rate() sees the first increase.
+            self._seconds.labels(health.name)
+            for result in ReconcileOutcome:
+                self._reconciles.labels(health.name, result.value)
+        self.registry.register(ManagerCollector(manager, clock))
+
+
+class RequestMetrics:
+    """Counts and times requests. A request that the transport retries counts once."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = Counter(
+            "springtide_api_requests",
+            "Requests to the API server, by how they ended: a status code, `timeout`, `no_answer`, `not_sent` or"
+            " `given_up`.",
+            ("verb", "resource", "code"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "springtide_api_request_duration_seconds",
+            "How long requests took until their response was read; without watches.",
+            ("verb",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    @contextmanager
+    def request(self, verb: str, resource: Resource, subresource: str = "") -> Iterator[None]:
+        """Count and time what happens in the block as one request."""
+        began = perf_counter()
+        with self.counting(verb, resource, subresource):
+            try:
+                yield
+            finally:
+                self._seconds.labels(verb).observe(perf_counter() - began)
+
+    @contextmanager
+    def counting(self, verb: str, resource: Resource, subresource: str = "") -> Iterator[None]:
+        """Count what happens in the block as one request, however long it takes."""
+        target = f"{resource}/{subresource}" if subresource else str(resource)
+        code = _OK
+        try:
+            yield
+        except ClusterError as failure:
+            code = _code(failure)
+            raise
+        except asyncio.CancelledError:
+            # The caller stopped waiting, as a leader does that has to renew its lease.
+            code = "given_up"
+            raise
+        finally:
+            self._requests.labels(verb, target, code).inc()
+
+
+class MeasuredTransport(WrappingTransport):
+    """A transport whose requests are counted; a watch is counted when it ends."""
+
+    def __init__(self, inner: Transport, meter: RequestMetrics) -> None:
+        super().__init__(inner)
+        self._meter = meter
+
+    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
+        """Count and time a request."""
+        with self._meter.request(request.verb, request.resource, request.subresource):
+            return await send()
+
+    async def intercept_watch(
+        self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Count a watch, however long it lasts."""
+        with self._meter.counting(request.verb, request.resource):
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    yield event
 
 
 class ManagerCollector(Collector):
@@ -180,140 +304,9 @@ def _family(
     return made
 
 
-T = TypeVar("T")
-
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_OK = "200"
-
-
-class RequestMetrics:
-    """Counts and times requests. A request that the transport retries counts once."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = Counter(
-            "springtide_api_requests",
-            "Requests to the API server, by how they ended: a status code, `timeout`, `no_answer`, `not_sent` or"
-            " `given_up`.",
-            ("verb", "resource", "code"),
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "springtide_api_request_duration_seconds",
-            "How long requests took until their response was read; without watches.",
-            ("verb",),
-            buckets=_SECONDS,
-            registry=registry,
-        )
-
-    @contextmanager
-    def request(self, verb: str, resource: Resource, subresource: str = "") -> Iterator[None]:
-        """Count and time what happens in the block as one request."""
-        began = perf_counter()
-        with self.counting(verb, resource, subresource):
-            try:
-                yield
-            finally:
-                self._seconds.labels(verb).observe(perf_counter() - began)
-
-    @contextmanager
-    def counting(self, verb: str, resource: Resource, subresource: str = "") -> Iterator[None]:
-        """Count what happens in the block as one request, however long it takes."""
-        target = f"{resource}/{subresource}" if subresource else str(resource)
-        code = _OK
-        try:
-            yield
-        except ClusterError as failure:
-            code = _code(failure)
-            raise
-        except asyncio.CancelledError:
-            # The caller stopped waiting, as a leader does that has to renew its lease.
-            code = "given_up"
-            raise
-        finally:
-            self._requests.labels(verb, target, code).inc()
-
-
-class MeasuredTransport(WrappingTransport):
-    """A transport whose requests are counted; a watch is counted when it ends."""
-
-    def __init__(self, inner: Transport, meter: RequestMetrics) -> None:
-        super().__init__(inner)
-        self._meter = meter
-
-    async def intercept(self, request: ApiRequest, send: Callable[[], Awaitable[T]]) -> T:
-        """Count and time a request."""
-        with self._meter.request(request.verb, request.resource, request.subresource):
-            return await send()
-
-    async def intercept_watch(
-        self, request: ApiRequest, events: AsyncGenerator[WatchEvent, None]
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Count a watch, however long it lasts."""
-        with self._meter.counting(request.verb, request.resource):
-            async with aclosing(events) as stream:
-                async for event in stream:
-                    yield event
-
-
 def _code(failure: ClusterError) -> str:
     if isinstance(failure, ApiError):
         return str(failure.code)
     if isinstance(failure, TransportError):
         return "timeout" if isinstance(failure, RequestTimeout) else "no_answer"
     return "not_sent"
-
-
-# They double the number of series, and Prometheus does not use them in its text format.
-disable_created_metrics()  # type: ignore[no-untyped-call]
-
-_RECONCILE_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-
-
-class ProcessMetrics:
-    """All metrics of a process, and the `Telemetry` of its manager."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        Gauge(
-            "springtide_build_info",
-            "The version that runs; always 1.",
-            ("version", "python"),
-            registry=self.registry,
-        ).labels(__version__, platform.python_version()).set(1)
-        self._reconciles = Counter(
-            "springtide_reconcile",
-            "Finished reconciles, by result.",
-            ("controller", "result"),
-            registry=self.registry,
-        )
-        self._seconds = Histogram(
-            "springtide_reconcile_time_seconds",
-            "How long reconciles took.",
-            ("controller",),
-            buckets=_RECONCILE_SECONDS,
-            registry=self.registry,
-        )
-        self._meter = RequestMetrics(self.registry)
-
-    def reconciled(self, controller: str, seconds: float, result: ReconcileOutcome) -> None:
-        """Count one reconcile."""
-        self._reconciles.labels(controller, result.value).inc()
-        self._seconds.labels(controller).observe(seconds)
-
-    def measured(self, transport: Transport) -> Transport:
-        """Count the requests that go through a transport."""
-        return MeasuredTransport(transport, self._meter)
-
-    def export(self, store: SeriesStore, clock: Clock) -> None:
-        """Export the series of objects at every scrape."""
-        self.registry.register(SeriesCollector(store, clock))
-
-    def follow(self, manager: Manager, clock: Clock) -> None:
-        """Export the state of a manager at every scrape."""
-        for health in manager.health():
-            # Counters start at zero, so that rate() sees the first increase.
-            self._seconds.labels(health.name)
-            for result in ReconcileOutcome:
-                self._reconciles.labels(health.name, result.value)
-        self.registry.register(ManagerCollector(manager, clock))

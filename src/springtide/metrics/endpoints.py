@@ -40,6 +40,19 @@ HealthCheck: TypeAlias = Callable[[], Iterable[HealthResult]]
 """Checks something inside the process; must be quick, without I/O."""
 
 
+def operations_app(
+    registry: CollectorRegistry, *, alive: Sequence[HealthCheck] = (), ready: Sequence[HealthCheck] = ()
+) -> Starlette:
+    """Make the application; the checks of liveness are part of readiness."""
+    return Starlette(
+        routes=[
+            Route("/metrics", _metrics(registry)),
+            Route("/healthz", _health("healthz", alive)),
+            Route("/readyz", _health("readyz", (*alive, *ready))),
+        ]
+    )
+
+
 def fact_check(name: str, fact: Callable[[], bool], otherwise: str) -> HealthCheck:
     """Make a check of one fact, with the message for when it is false."""
 
@@ -62,25 +75,6 @@ def caches_synced(manager: Manager) -> HealthCheck:
     return check
 
 
-def _missing(cache: CacheHealth) -> str:
-    if cache.synced or cache.not_installed:
-        return ""
-    return cache.last_error or "not complete yet"
-
-
-def operations_app(
-    registry: CollectorRegistry, *, alive: Sequence[HealthCheck] = (), ready: Sequence[HealthCheck] = ()
-) -> Starlette:
-    """Make the application; the checks of liveness are part of readiness."""
-    return Starlette(
-        routes=[
-            Route("/metrics", _metrics(registry)),
-            Route("/healthz", _health("healthz", alive)),
-            Route("/readyz", _health("readyz", (*alive, *ready))),
-        ]
-    )
-
-
 def report(name: str, findings: Sequence[HealthResult]) -> str:
     """Format results as lines, with the overall result at the end."""
     lines = [
@@ -89,6 +83,12 @@ def report(name: str, findings: Sequence[HealthResult]) -> str:
     ]
     verdict = "failed" if any(finding.problem for finding in findings) else "passed"
     return "".join(f"{line}\n" for line in (*lines, f"{name} check {verdict}"))
+
+
+def _missing(cache: CacheHealth) -> str:
+    if cache.synced or cache.not_installed:
+        return ""
+    return cache.last_error or "not complete yet"
 
 
 def _health(name: str, checks: Sequence[HealthCheck]) -> Callable[[Request], Awaitable[Response]]:

@@ -10,16 +10,17 @@ small. Until the store is synced, even that list is incomplete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from springtide.cluster.clock import Clock
 from springtide.cluster.resources import Key
+from springtide.cluster.state import SharedState
 
 SeriesValue: TypeAlias = int | Fraction | None
 """None is NaN: there is nothing to divide by."""
@@ -61,11 +62,15 @@ class ObjectSeries:
         return 0 if self.fresh_until is None else max(0, now - self.fresh_until)
 
 
-SeriesListener: TypeAlias = Callable[[Key, frozenset[str]], None]
+class SeriesChange(NamedTuple):
+    """Metrics of an object whose values have changed."""
+
+    key: Key
+    metrics: frozenset[str]
 
 
-class SeriesStore:
-    """The series of all objects of a process."""
+class SeriesStore(SharedState[SeriesChange]):
+    """The series of all objects of a process; the MetricsProducer controller provides them."""
 
     def __init__(self) -> None:
         self.synced = False
@@ -77,7 +82,6 @@ class SeriesStore:
         """Objects without values so far, with the metrics that they will have."""
         self._pending: dict[tuple[str, str], dict[Key, None]] = {}
         """The same by metric and namespace."""
-        self._listeners: list[SeriesListener] = []
 
     def mark_synced(self) -> None:
         """Declare that all existing objects have values or are expected."""
@@ -138,11 +142,6 @@ class SeriesStore:
         """Return all objects with their values, in no order."""
         return iter(list(self._by_object.items()))
 
-    def listen(self, listener: SeriesListener) -> Callable[[], None]:
-        """Call a listener with the object and the metrics of every change; returns a function that removes it."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
-
     def _clear_expected(self, key: Key) -> tuple[str, ...]:
         """Remove an object from the pending ones; return the metrics that it was expected to have."""
         metrics = self._expected.pop(key, ())
@@ -156,7 +155,7 @@ class SeriesStore:
     def _update_index(
         self, key: Key, before: Mapping[str, SeriesValue], after: Mapping[str, SeriesValue], expected: Sequence[str]
     ) -> None:
-        """Update the index by metric, and call the listeners with the changed metrics."""
+        """Update the index by metric, and publish the changed metrics."""
         for metric in before:
             if metric not in after:
                 del self._by_metric[metric, key.namespace][key]
@@ -168,8 +167,7 @@ class SeriesStore:
             if (name in before) != (name in after) or before.get(name) != after.get(name)
         )
         if changed:
-            for listener in list(self._listeners):
-                listener(key, changed)
+            self.publish(SeriesChange(key, changed))
 
 
 class SeriesCollector(Collector):

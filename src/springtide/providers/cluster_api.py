@@ -104,19 +104,19 @@ class MachineDeployment(NodeGroup):
             self._provider.invalidate_version()
             raise ProviderError(
                 GROUP_NOT_FOUND,
-                f"there is no MachineDeployment {self._key}: create it, or mend spec.id",
+                f"there is no MachineDeployment {self._key}: create it, or correct spec.id",
                 retryable=False,
             ) from failure
 
 
 def newest_served(definition: Object) -> str:
-    """Choose the version of a definition to speak in: stable before beta before alpha, and the higher number."""
+    """Choose the served version of a CRD: stable before beta before alpha, then the higher number."""
     served: list[str] = [each["name"] for each in definition["spec"]["versions"] if each.get("served")]
     return max(served, key=_maturity)
 
 
 def state_of(deployment: Object) -> GroupState:
-    """Tell what a MachineDeployment has come to, by the counts that all versions have."""
+    """Derive the state of a MachineDeployment from the counts that all versions have."""
     status: dict[str, Any] = deployment.get("status") or {}
     wanted, ready, there = _wanted(deployment), status.get("readyReplicas") or 0, status.get("replicas") or 0
     current = status.get("upToDateReplicas", status.get("updatedReplicas")) or 0

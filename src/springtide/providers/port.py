@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
+from springtide.apis.core.nodes import NodeView
 from springtide.cluster.client import Client
 from springtide.cluster.errors import BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound
+from springtide.cluster.resources import NODES, Selection
 
 GROUP_NOT_FOUND = "GroupNotFound"
 """The code of all providers for a group that does not exist."""
@@ -113,6 +115,11 @@ def cluster_errors_as_provider_errors(doing: str) -> Iterator[None]:
         yield
     except (BadRequest, Forbidden, Invalid, MethodNotAllowed, NotFound) as failure:
         raise ProviderError(type(failure).__name__, f"{doing}: {failure}", retryable=False) from failure
+
+
+async def nodes_labelled(client: Client, selector: str) -> list[NodeView]:
+    """List the nodes that a label selector selects from the API server, not from a cache; ordered by name."""
+    return await client.list(Selection(NODES, labels=selector, view=NodeView))
 
 
 def nodes_text(count: int) -> str:

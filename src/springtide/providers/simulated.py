@@ -15,13 +15,12 @@ from types import MappingProxyType
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.apis.scheduled.node_group import SimulatedGroupId, read_group_id
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, NotFound
 from springtide.cluster.resources import NODES, Key, Object
-from springtide.providers.nodes import nodes_labelled
 from springtide.providers.port import (
     GroupState,
     NodeGroup,
@@ -29,6 +28,7 @@ from springtide.providers.port import (
     ProviderError,
     check_bounds,
     cluster_errors_as_provider_errors,
+    nodes_labelled,
     nodes_text,
     ready_text,
 )

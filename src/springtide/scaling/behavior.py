@@ -17,6 +17,10 @@ from itertools import accumulate, pairwise
 
 from springtide.scaling.recommendations import PolicySelect
 
+UP_WINDOW = 0
+DOWN_WINDOW = 300
+"""The default stabilization windows, in seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecommendationSteps:
@@ -152,11 +156,6 @@ def furthest_allowed(
     if not room:
         return None
     return current + sign * max(0, min(room) if select is PolicySelect.MIN else max(room))
-
-
-UP_WINDOW = 0
-DOWN_WINDOW = 300
-"""The default stabilization windows, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

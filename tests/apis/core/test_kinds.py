@@ -84,7 +84,7 @@ WELL_FORMED = [
 
 
 @pytest.mark.parametrize("value", [pytest.param(v, id=f"{v['kind']}-{v['apiVersion']}") for v in WELL_FORMED])
-def test_nothing_is_said_about_what_is_fine(value: dict[str, Any]) -> None:
+def test_valid_objects_have_no_problems(value: dict[str, Any]) -> None:
     """Well-formed objects of others have no problems."""
     assert problems_of(value) == []
 

@@ -37,7 +37,7 @@ def asked(spec: dict[str, Any]) -> dict[str, str]:
         pytest.param(
             {"containers": [{"name": "a", "resources": {"limits": {"cpu": 8, "memory": "8G"}}}]},
             {"cpu": "8", "memory": "8G"},
-            id="48-limits-stand-in-for-requests",
+            id="limits-replace-missing-requests",
         ),
         pytest.param(
             {"containers": [{"name": "a", "resources": {"limits": {"cpu": 8}, "requests": {"cpu": 2}}}]},
@@ -47,7 +47,7 @@ def asked(spec: dict[str, Any]) -> dict[str, str]:
         pytest.param(
             {"containers": [container("m", {"cpu": 1})], "initContainers": [container("i", {"cpu": 4})]},
             {"cpu": "4"},
-            id="32-init-runs-alone",
+            id="init-container-runs-alone",
         ),
         pytest.param(
             {
@@ -55,7 +55,7 @@ def asked(spec: dict[str, Any]) -> dict[str, str]:
                 "initContainers": [sidecar("s", "500m"), container("i", {"cpu": 4})],
             },
             {"cpu": "4500m"},
-            id="34-init-beside-earlier-sidecar",
+            id="init-container-beside-an-earlier-sidecar",
         ),
         pytest.param(
             {
@@ -63,7 +63,7 @@ def asked(spec: dict[str, Any]) -> dict[str, str]:
                 "initContainers": [container("i", {"cpu": 4}), sidecar("s", "500m")],
             },
             {"cpu": "4"},
-            id="35-init-before-sidecar",
+            id="init-container-before-a-sidecar",
         ),
         pytest.param(
             {

@@ -60,7 +60,7 @@ def test_targets(target: dict[str, Any], expected: list[str]) -> None:
     assert expected == shown(problems_of(cron(rule(**replicas), target=target)))
 
 
-def test_nothing_is_said_about_rules_of_an_impossible_target() -> None:
+def test_rules_of_an_invalid_target_are_not_checked() -> None:
     """Valid values depend on the target, so they are checked only once the target is valid."""
     assert only(cron(rule(targetReplicas=1), target={**FEDERATED, "kind": "Test"})).path[-1] == "kind"
 

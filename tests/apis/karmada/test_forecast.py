@@ -17,14 +17,14 @@ START = utc("2026-03-06T00:00:00")
 WEEK = ForecastQuery(start=START, until=START + 7 * 86400)
 
 
-def forecast(value: dict[str, Any], question: ForecastQuery = WEEK) -> Outlook:
+def forecast(value: dict[str, Any], query: ForecastQuery = WEEK) -> Outlook:
     forecaster = KINDS[0].versions[0].forecaster
     assert forecaster is not None
-    return forecaster(as_cron(value), question)
+    return forecaster(as_cron(value), query)
 
 
-def lane_of(*rules: dict[str, Any], target: dict[str, Any] | None = None, question: ForecastQuery = WEEK) -> Lane:
-    return forecast(cron(*rules, target=target), question).lanes[0]
+def lane_of(*rules: dict[str, Any], target: dict[str, Any] | None = None, query: ForecastQuery = WEEK) -> Lane:
+    return forecast(cron(*rules, target=target), query).lanes[0]
 
 
 def test_one_lane_for_each_rule() -> None:
@@ -121,9 +121,9 @@ def test_first_firing_of_the_proposal() -> None:
 
 def test_calendars_of_the_question_apply() -> None:
     closed = DayCalendar(Days(dates=(date(2026, 3, 7), date(2026, 3, 8))))
-    question = ForecastQuery(start=START, until=START + 3 * 86400, calendars={"closed": closed})
-    without = lane_of(rule(targetReplicas=1, calendars=[{"name": "closed"}]), question=question)
-    only = lane_of(rule(targetReplicas=1, calendars=[{"name": "closed", "mode": "Only"}]), question=question)
+    query = ForecastQuery(start=START, until=START + 3 * 86400, calendars={"closed": closed})
+    without = lane_of(rule(targetReplicas=1, calendars=[{"name": "closed"}]), query=query)
+    only = lane_of(rule(targetReplicas=1, calendars=[{"name": "closed", "mode": "Only"}]), query=query)
 
     assert [show(change.at) for change in without.changes] == ["2026-03-06T08:30:00+00:00"]
     assert [show(change.at) for change in only.changes] == ["2026-03-07T08:30:00+00:00", "2026-03-08T08:30:00+00:00"]

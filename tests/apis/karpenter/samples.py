@@ -57,7 +57,7 @@ def compiled(listed: str | list[dict[str, Any]], **settings: Any) -> PoolBudgets
 
 
 def limits(pool: PoolBudgets, at: int, nodes: int, reading: BudgetDefault | None = None) -> dict[str, int | None]:
-    """Give the limit of every reason by its letter; None is no limit."""
+    """Return the limit of every reason by its letter; None is no limit."""
     active = pool.active.at(at)
     return {letter: disruption_limit(pool, reason, active, nodes, reading).count for letter, reason in LETTERS.items()}
 

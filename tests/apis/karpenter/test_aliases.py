@@ -32,13 +32,13 @@ def read_budget(budget: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
             {"reason": ["drifted", "underutilized"]},
             {"reasons": ["Drifted", "Underutilized"]},
             ["reason", "reason[0]", "reason[1]"],
-            id="34",
+            id="lower-case-reasons",
         ),
         pytest.param(
             {"reasons": ["consolidation", "drift", "Expired", "EMPTY"]},
             {"reasons": ["Underutilized", "Drifted", "Expired", "Empty"]},
             ["reasons[0]", "reasons[1]", "reasons[3]"],
-            id="35",
+            id="reasons-in-any-case",
         ),
         pytest.param({"reason": "Drifted"}, {"reasons": ["Drifted"]}, ["reason"], id="scalar-reason"),
         pytest.param({"reasons": "Drifted"}, {"reasons": ["Drifted"]}, ["reasons"], id="scalar-reasons"),
@@ -64,7 +64,7 @@ def read_budget(budget: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     ],
 )
 def test_budgets(written: dict[str, Any], meant: dict[str, Any], said_at: list[str]) -> None:
-    """Every alias is read as what it means, with a word at the place where it stands."""
+    """Every alias is resolved, with a warning at its path."""
     assert (meant, said_at) == read_budget(written)
 
 
@@ -102,9 +102,11 @@ def test_c3_unknown_reasons_are_refused_with_what_is_accepted() -> None:
     assert all(name in problem.message for name in ("Empty", "Drifted", "Underutilized", "Expired", "bored"))
 
 
-@pytest.mark.parametrize(("count", "refused"), [pytest.param(50, False, id="50"), pytest.param(51, True, id="51")])
+@pytest.mark.parametrize(
+    ("count", "refused"), [pytest.param(50, False, id="50-budgets"), pytest.param(51, True, id="51-budgets")]
+)
 def test_c5_how_many_reasons_may_be_listed(count: int, refused: bool) -> None:
-    """Fifty are taken, repeated or not; more are refused as they are upstream."""
+    """Fifty are taken, repeated or not; more are rejected as upstream."""
     found = problems_of(node_pool({"budgets": [{"reasons": ["Empty"] * count}]}))
 
     assert refused is any(problem.severity == "error" for problem in found)

@@ -14,7 +14,7 @@ ROOT = "spec.disruption."
 
 
 def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, str, str]]:
-    """Give severity, path and message of everything that is said about a pool's disruption."""
+    """Return severity, path and message of everything that is said about a pool's disruption."""
     found = problems_of(beta_pool(disruption) if beta else node_pool(disruption))
     return [(p.severity, format_path(p.path).removeprefix(ROOT), p.message) for p in found]
 
@@ -56,10 +56,18 @@ def said(disruption: dict[str, Any], *, beta: bool = False) -> list[tuple[str, s
             id="over",
         ),
         pytest.param(
-            {"schedule": "@daily", "duration": "48h"}, "warning", "budgets[0].duration", "always active", id="47"
+            {"schedule": "@daily", "duration": "48h"},
+            "warning",
+            "budgets[0].duration",
+            "always active",
+            id="duration-longer-than-the-period",
         ),
         pytest.param(
-            {"schedule": "@hourly", "duration": "60m"}, "warning", "budgets[0].duration", "always active", id="50"
+            {"schedule": "@hourly", "duration": "60m"},
+            "warning",
+            "budgets[0].duration",
+            "always active",
+            id="duration-equal-to-the-period",
         ),
         pytest.param({"mode": "Allow"}, "warning", "budgets[0].mode", "always open", id="allow-always"),
         pytest.param({"mode": "Deny"}, "error", "budgets[0].mode", "Allow, Limit", id="unknown-mode"),
@@ -118,7 +126,7 @@ def test_budgets_that_never_bind(listed: str, settings: dict[str, str], idle: di
 @pytest.mark.parametrize(
     ("listed", "blocked"),
     [
-        pytest.param("0@D; 5@E", ["Drifted"], id="87"),
+        pytest.param("0@D; 5@E", ["Drifted"], id="blocked-reason-without-a-window"),
         pytest.param("0%@D,U", ["Drifted", "Underutilized"], id="share"),
         pytest.param("0@D [0 0 * * * +12h]; 0@D [0 12 * * * +12h]", ["Drifted"], id="round-the-clock"),
         pytest.param("0@D [0 0 * * * +12h]", [], id="half-the-day"),
@@ -135,7 +143,7 @@ def test_reasons_that_are_blocked_for_good(listed: str, blocked: list[str]) -> N
 
 
 def test_forceful_expiry_is_never_blocked() -> None:
-    """Nobody waits for the budget, so nothing is blocked; that is what is said."""
+    """Expired nodes do not wait for the budget, so nothing is blocked; the message says so."""
     found = said({"budgets": budgets("0@X")})
 
     assert [(severity, path) for severity, path, _ in found] == [("warning", "budgets[0].reasons")]

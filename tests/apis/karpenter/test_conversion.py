@@ -38,7 +38,7 @@ class TestUp:
         assert to_v1(beta_pool())["spec"]["disruption"]["expirationPolicy"] == "Graceful"
 
     @pytest.mark.parametrize("given", ["Floor", "Fallback"])
-    def test_what_is_said_stays(self, given: str) -> None:
+    def test_set_fields_are_kept(self, given: str) -> None:
         """A reading that the pool names is kept."""
         assert given == to_v1(beta_pool({"budgetDefault": given}))["spec"]["disruption"]["budgetDefault"]
 

@@ -31,22 +31,62 @@ def allowed(explanation: DisruptionExplanation) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("listed", "disrupting", "unhealthy", "reading", "equation", "expected"),
     [
-        pytest.param(THREE, {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 15, "E": 5, "X": 5}, id="22"),
-        pytest.param(THREE, FOURTEEN, 0, FALLBACK, PER_REASON, {"D": 7, "U": 9, "E": 0, "X": 0}, id="23"),
-        pytest.param(THREE, FOURTEEN, 0, FALLBACK, TOTAL, {"D": 0, "U": 1, "E": 0, "X": 0}, id="24"),
-        pytest.param(THREE, FOURTEEN, 0, FLOOR, TOTAL, {"D": 0, "U": 0, "E": 0, "X": 0}, id="25"),
-        pytest.param(THREE, {"D": 4}, 0, FLOOR, TOTAL, {"D": 1, "U": 1, "E": 1, "X": 1}, id="26"),
+        pytest.param(
+            THREE, {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 15, "E": 5, "X": 5}, id="fallback-nothing-disrupting"
+        ),
+        pytest.param(
+            THREE, FOURTEEN, 0, FALLBACK, PER_REASON, {"D": 7, "U": 9, "E": 0, "X": 0}, id="fallback-per-reason"
+        ),
+        pytest.param(THREE, FOURTEEN, 0, FALLBACK, TOTAL, {"D": 0, "U": 1, "E": 0, "X": 0}, id="fallback-total"),
+        pytest.param(THREE, FOURTEEN, 0, FLOOR, TOTAL, {"D": 0, "U": 0, "E": 0, "X": 0}, id="floor-total"),
+        pytest.param(THREE, {"D": 4}, 0, FLOOR, TOTAL, {"D": 1, "U": 1, "E": 1, "X": 1}, id="floor-with-four-drifted"),
         pytest.param(THREE, FOURTEEN, 0, FLOOR, PER_REASON, {"D": 2, "U": 0, "E": 3, "X": 2}, id="no-bucket-in-floor"),
         pytest.param(THREE, FOURTEEN, 1, FALLBACK, PER_REASON, {"D": 6, "U": 8, "E": 0, "X": 0}, id="unhealthy"),
-        pytest.param("10@D,U; 30", {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 10, "E": 30, "X": 30}, id="28"),
-        pytest.param("10@D,U; 30", {"E": 12}, 0, FALLBACK, TOTAL, {"D": 0, "U": 0, "E": 18, "X": 18}, id="29"),
         pytest.param(
-            "10@D,U; 30", {"E": 12}, 0, FALLBACK, PER_REASON, {"D": 10, "U": 10, "E": 18, "X": 18}, id="29-per-reason"
+            "10@D,U; 30", {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 10, "E": 30, "X": 30}, id="fallback-for-other-reasons"
         ),
-        pytest.param("10@D,U; 5@E", {}, 0, FALLBACK, TOTAL, {"D": 10, "U": 10, "E": 5, "X": 100}, id="31-fallback"),
-        pytest.param("10@D,U; 5@E", {}, 0, FLOOR, TOTAL, {"D": 10, "U": 10, "E": 5, "X": 100}, id="31-floor"),
-        pytest.param("10@D,U; 5@E", {"D": 20}, 0, FALLBACK, TOTAL, {"D": 0, "U": 0, "E": 0, "X": 80}, id="32"),
-        pytest.param("15@D,U", {"D": 3}, 1, FLOOR, TOTAL, {"D": 11, "U": 11, "E": 96, "X": 96}, id="37"),
+        pytest.param(
+            "10@D,U; 30",
+            {"E": 12},
+            0,
+            FALLBACK,
+            TOTAL,
+            {"D": 0, "U": 0, "E": 18, "X": 18},
+            id="fallback-total-with-twelve-empty",
+        ),
+        pytest.param(
+            "10@D,U; 30",
+            {"E": 12},
+            0,
+            FALLBACK,
+            PER_REASON,
+            {"D": 10, "U": 10, "E": 18, "X": 18},
+            id="fallback-per-reason-with-twelve-empty",
+        ),
+        pytest.param(
+            "10@D,U; 5@E",
+            {},
+            0,
+            FALLBACK,
+            TOTAL,
+            {"D": 10, "U": 10, "E": 5, "X": 100},
+            id="reason-without-a-budget-fallback",
+        ),
+        pytest.param(
+            "10@D,U; 5@E", {}, 0, FLOOR, TOTAL, {"D": 10, "U": 10, "E": 5, "X": 100}, id="reason-without-a-budget-floor"
+        ),
+        pytest.param(
+            "10@D,U; 5@E",
+            {"D": 20},
+            0,
+            FALLBACK,
+            TOTAL,
+            {"D": 0, "U": 0, "E": 0, "X": 80},
+            id="limits-below-disrupting",
+        ),
+        pytest.param(
+            "15@D,U", {"D": 3}, 1, FLOOR, TOTAL, {"D": 11, "U": 11, "E": 96, "X": 96}, id="unhealthy-node-counts"
+        ),
     ],
 )
 def test_equations(
@@ -66,19 +106,19 @@ def test_equations(
 @pytest.mark.parametrize(
     ("listed", "nodes", "taken", "expected"),
     [
-        pytest.param("10%", 35, 0, 4, id="74"),
-        pytest.param("10%", 35, 3, 1, id="74-taken"),
-        pytest.param("10%", 1, 0, 1, id="75"),
-        pytest.param("10%", 1, 1, 0, id="75-blocks-itself"),
-        pytest.param("100%", 10, 0, 10, id="106-107"),
-        pytest.param("10%", 10, 10, 0, id="109"),
-        pytest.param("100%", 10, 2, 8, id="110"),
-        pytest.param("30%", 10, 0, 3, id="112"),
-        pytest.param("0%", 10, 0, 0, id="113"),
-        pytest.param("50%", 3, 0, 2, id="116"),
-        pytest.param("1", 3, 0, 1, id="118"),
-        pytest.param("20%@D", 5, 0, 1, id="119"),
-        pytest.param("2@D", 5, 0, 2, id="119-count"),
+        pytest.param("10%", 35, 0, 4, id="tenth-rounded-up"),
+        pytest.param("10%", 35, 3, 1, id="tenth-less-disrupting"),
+        pytest.param("10%", 1, 0, 1, id="tenth-of-one-node"),
+        pytest.param("10%", 1, 1, 0, id="tenth-of-one-disrupting-node"),
+        pytest.param("100%", 10, 0, 10, id="all-nodes"),
+        pytest.param("10%", 10, 10, 0, id="tenth-with-all-disrupting"),
+        pytest.param("100%", 10, 2, 8, id="all-less-disrupting"),
+        pytest.param("30%", 10, 0, 3, id="three-tenths"),
+        pytest.param("0%", 10, 0, 0, id="zero-percent"),
+        pytest.param("50%", 3, 0, 2, id="half-rounded-up"),
+        pytest.param("1", 3, 0, 1, id="count"),
+        pytest.param("20%@D", 5, 0, 1, id="fifth-of-five"),
+        pytest.param("2@D", 5, 0, 2, id="count-for-a-reason"),
     ],
 )
 def test_accounting(listed: str, nodes: int, taken: int, expected: int) -> None:
@@ -247,7 +287,7 @@ def test_a_limit_inside_an_allow_window_is_the_next_change() -> None:
 
 
 def test_pools_are_independent() -> None:
-    """Row 94: what one pool consumes says nothing about another of the same budgets."""
+    """What one pool consumes says nothing about another of the same budgets."""
     pool = pool_budgets({"apiVersion": "karpenter.sh/v1", "spec": {"disruption": {"budgets": [{"nodes": "2"}]}}})
 
     busy = explain_disruption(pool, at=0, nodes=10, disrupting={DisruptionReason.EMPTY: 2})

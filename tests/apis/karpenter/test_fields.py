@@ -97,7 +97,7 @@ def test_expiry_defaults_to_a_month() -> None:
 
 
 def changed(path: str, part: Any, *, value: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Give a pool with another part at a path; `None` takes it away."""
+    """Return a pool with another part at a path; `None` takes it away."""
     made = value or node_pool()
     inner: Any = made
     *steps, last = path.split(".")
@@ -223,7 +223,7 @@ def test_errors(path: str, part: Any, expected: str) -> None:
     ],
 )
 def test_accepted(path: str, part: Any) -> None:
-    """Legal pools pass without a word."""
+    """Valid pools have no problems."""
     assert problems_of(changed(path, part)) == []
 
 
@@ -280,7 +280,7 @@ BUDGET_PARTS: tuple[dict[str, Any], ...] = (
 @pytest.mark.parametrize("mask", range(2 ** len(BUDGET_PARTS)))
 @pytest.mark.parametrize("beta", [False, True], ids=["v1", "v1beta1"])
 def test_budgets_are_refused_by_the_server_as_by_us(mask: int, beta: bool) -> None:
-    """Every combination of time fields is refused by a CEL rule exactly if Python finds an error."""
+    """Every combination of time fields is rejected by a CEL rule exactly if Python finds an error."""
     budget: dict[str, Any] = {"nodes": "5"}
     for position, part in enumerate(BUDGET_PARTS):
         budget |= part if mask & 1 << position else {}

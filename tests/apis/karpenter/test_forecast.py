@@ -242,6 +242,6 @@ def test_a_word_that_is_no_reading_is_not_believed() -> None:
     assert pool_budgets(value).reading is BudgetDefault.FLOOR
 
 
-def test_why_a_budget_blocks_is_said_in_words_of_ours() -> None:
+def test_an_invalid_budget_blocks_with_our_message() -> None:
     pool = pool_budgets({"spec": {"disruption": {"budgets": [{"nodes": "5", "reasons": ["Foo"]}]}}})
     assert pool.budgets[0].failure.startswith("reasons[0] must be one of ")

@@ -20,11 +20,13 @@ FLOOR, FALLBACK = BudgetDefault.FLOOR, BudgetDefault.FALLBACK
 @pytest.mark.parametrize(
     ("listed", "reading", "expected"),
     [
-        pytest.param("15@D,U; 10@D; 5", FALLBACK, {"D": 10, "U": 15, "E": 5, "X": 5}, id="22"),
-        pytest.param("15@D,U; 10@D; 5", FLOOR, {"D": 5, "U": 5, "E": 5, "X": 5}, id="25"),
-        pytest.param("10@D,U; 30", FALLBACK, {"D": 10, "U": 10, "E": 30, "X": 30}, id="28"),
-        pytest.param("10@D,U; 5@E", FALLBACK, {"D": 10, "U": 10, "E": 5, "X": None}, id="31-fallback"),
-        pytest.param("10@D,U; 5@E", FLOOR, {"D": 10, "U": 10, "E": 5, "X": None}, id="31-floor"),
+        pytest.param("15@D,U; 10@D; 5", FALLBACK, {"D": 10, "U": 15, "E": 5, "X": 5}, id="three-budgets-fallback"),
+        pytest.param("15@D,U; 10@D; 5", FLOOR, {"D": 5, "U": 5, "E": 5, "X": 5}, id="three-budgets-floor"),
+        pytest.param("10@D,U; 30", FALLBACK, {"D": 10, "U": 10, "E": 30, "X": 30}, id="fallback-for-other-reasons"),
+        pytest.param(
+            "10@D,U; 5@E", FALLBACK, {"D": 10, "U": 10, "E": 5, "X": None}, id="reason-without-a-budget-fallback"
+        ),
+        pytest.param("10@D,U; 5@E", FLOOR, {"D": 10, "U": 10, "E": 5, "X": None}, id="reason-without-a-budget-floor"),
     ],
 )
 def test_readings(listed: str, reading: BudgetDefault, expected: dict[str, int | None]) -> None:
@@ -38,22 +40,34 @@ WEDNESDAY = "2024-01-10"
 @pytest.mark.parametrize(
     ("listed", "at", "nodes", "expected"),
     [
-        pytest.param("0 [0 9 * * mon-fri +8h]; 10", "10:00", 100, (0, 0, 0), id="78"),
-        pytest.param("20%@E,D; 5; 0@U [@daily +10m]", "12:00", 19, (5, 4, 4), id="80"),
-        pytest.param("20%@E,D; 5; 0@U [@daily +10m]", "12:00", 26, (5, 5, 5), id="81"),
-        pytest.param("20%@E,D; 5; 0@U [@daily +10m]", "00:05", 19, (0, 4, 4), id="82"),
-        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "11:00", 9, (5, 5, 5), id="84-first"),
-        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "13:00", 9, (2, 2, 2), id="84-both"),
-        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "15:00", 9, (2, 2, 2), id="84-second"),
-        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "17:00", 9, (None, None, None), id="84-none"),
-        pytest.param("0@D [0 0 * * * +9h]; 0@D [0 17 * * * +7h]", "12:00", 9, (None, None, None), id="85-day"),
-        pytest.param("0@D [0 0 * * * +9h]; 0@D [0 17 * * * +7h]", "18:00", 9, (None, None, 0), id="85-evening"),
-        pytest.param("10%@E,U [0 8 * * mon-fri +8h]; 0@D", "20:00", 9, (None, None, 0), id="87"),
-        pytest.param("20%@E [0 6 * * * +20h]; 20%@U,E [0 2 * * * +4h]", "12:00", 50, (None, 10, None), id="88-noon"),
-        pytest.param("20%@E [0 6 * * * +20h]; 20%@U,E [0 2 * * * +4h]", "03:00", 50, (10, 10, None), id="88-night"),
-        pytest.param("1; 1% [@hourly +60m]; 0 [0 9 * * * +17h]", "01:00", 200, (0, 0, 0), id="90-blocked"),
-        pytest.param("1; 1% [@hourly +60m]; 0 [0 9 * * * +17h]", "03:00", 200, (1, 1, 1), id="90-open"),
-        pytest.param("10%; 0 [0 16 * * mon-fri +16h]; 0 [0 0 * * 6,0 +24h]", "12:00", 50, (5, 5, 5), id="93"),
+        pytest.param("0 [0 9 * * mon-fri +8h]; 10", "10:00", 100, (0, 0, 0), id="blocked-in-office-hours"),
+        pytest.param("20%@E,D; 5; 0@U [@daily +10m]", "12:00", 19, (5, 4, 4), id="smaller-than-the-percentage"),
+        pytest.param("20%@E,D; 5; 0@U [@daily +10m]", "12:00", 26, (5, 5, 5), id="percentage-above-the-count"),
+        pytest.param("20%@E,D; 5; 0@U [@daily +10m]", "00:05", 19, (0, 4, 4), id="blocked-after-midnight"),
+        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "11:00", 9, (5, 5, 5), id="first-window-only"),
+        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "13:00", 9, (2, 2, 2), id="both-windows"),
+        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "15:00", 9, (2, 2, 2), id="second-window-only"),
+        pytest.param("5 [0 10 * * * +4h]; 2 [0 12 * * * +4h]", "17:00", 9, (None, None, None), id="no-window"),
+        pytest.param("0@D [0 0 * * * +9h]; 0@D [0 17 * * * +7h]", "12:00", 9, (None, None, None), id="drift-by-day"),
+        pytest.param(
+            "0@D [0 0 * * * +9h]; 0@D [0 17 * * * +7h]", "18:00", 9, (None, None, 0), id="drift-blocked-in-the-evening"
+        ),
+        pytest.param("10%@E,U [0 8 * * mon-fri +8h]; 0@D", "20:00", 9, (None, None, 0), id="drift-always-blocked"),
+        pytest.param(
+            "20%@E [0 6 * * * +20h]; 20%@U,E [0 2 * * * +4h]", "12:00", 50, (None, 10, None), id="window-of-empty-nodes"
+        ),
+        pytest.param(
+            "20%@E [0 6 * * * +20h]; 20%@U,E [0 2 * * * +4h]",
+            "03:00",
+            50,
+            (10, 10, None),
+            id="both-percentages-at-night",
+        ),
+        pytest.param("1; 1% [@hourly +60m]; 0 [0 9 * * * +17h]", "01:00", 200, (0, 0, 0), id="blocked-at-night"),
+        pytest.param(
+            "1; 1% [@hourly +60m]; 0 [0 9 * * * +17h]", "03:00", 200, (1, 1, 1), id="one-node-in-the-open-hours"
+        ),
+        pytest.param("10%; 0 [0 16 * * mon-fri +16h]; 0 [0 0 * * 6,0 +24h]", "12:00", 50, (5, 5, 5), id="weekday-noon"),
     ],
 )
 def test_budgets_side_by_side(
@@ -65,7 +79,7 @@ def test_budgets_side_by_side(
     assert expected == (found["U"], found["E"], found["D"])
 
 
-def test_91_an_allowance_in_a_window_limits_only_there() -> None:
+def test_a_budget_limits_only_in_its_window() -> None:
     """On a Thursday a budget for Mondays says nothing."""
     found = limits(compiled("35% [0 1 * * mon +4h]; 35%@E"), instant("2024-01-11 12:00"), 40)
 
@@ -75,12 +89,12 @@ def test_91_an_allowance_in_a_window_limits_only_there() -> None:
 @pytest.mark.parametrize(
     ("disruption", "nodes", "expected"),
     [
-        pytest.param(None, 35, 4, id="74-no-disruption"),
-        pytest.param({}, 35, 4, id="74-no-budgets"),
-        pytest.param({}, 1, 1, id="75"),
+        pytest.param(None, 35, 4, id="no-disruption"),
+        pytest.param({}, 35, 4, id="no-budgets"),
+        pytest.param({}, 1, 1, id="one-node"),
         pytest.param({"budgets": [{}]}, 35, 4, id="no-nodes"),
         pytest.param({"budgets": []}, 35, None, id="empty-list"),
-        pytest.param({"budgets": [{"nodes": "5", "reasons": []}]}, 100, 5, id="77"),
+        pytest.param({"budgets": [{"nodes": "5", "reasons": []}]}, 100, 5, id="empty-reasons"),
     ],
 )
 def test_defaults(disruption: dict[str, Any] | None, nodes: int, expected: int | None) -> None:
@@ -189,7 +203,7 @@ def test_c2_a_closed_budget_leaves_its_reason_to_the_fallback() -> None:
 
 
 def test_a_broken_budget_without_reasons_blocks_also_what_others_name() -> None:
-    """What it was meant to say is not known, so that falling back past it would allow too much."""
+    """Its meaning is unknown, so ignoring it in a fallback could allow too much."""
     pool = pool_budgets(
         node_pool({"budgetDefault": "Fallback", "budgets": [{"nodes": "9", "reasons": ["Drifted"]}, {"nodes": "lots"}]})
     )
@@ -200,18 +214,10 @@ def test_a_broken_budget_without_reasons_blocks_also_what_others_name() -> None:
 @pytest.mark.parametrize(
     ("nodes", "total", "expected"),
     [
-        pytest.param("10%", 0, 0, id="1"),
-        pytest.param("10%", 1, 1, id="2"),
-        pytest.param("10%", 10, 1, id="4"),
-        pytest.param("10%", 11, 2, id="5"),
-        pytest.param("50%", 3, 2, id="7"),
-        pytest.param("5%", 10, 1, id="8"),
-        pytest.param("0%", 50, 0, id="9"),
-        pytest.param("99%", 1, 1, id="10"),
-        pytest.param("33%", 3, 1, id="12"),
-        pytest.param("20%", 25, 5, id="13"),
-        pytest.param("100%", 7, 7, id="15"),
-        pytest.param("007", 100, 7, id="16"),
+        pytest.param("10%", 0, 0, id="percentage-of-zero"),
+        pytest.param("10%", 11, 2, id="percentage-rounded-up"),
+        pytest.param("100%", 7, 7, id="all"),
+        pytest.param("007", 100, 7, id="count-with-leading-zeros"),
     ],
 )
 def test_limit_of_one_budget(nodes: str, total: int, expected: int) -> None:
@@ -222,14 +228,14 @@ def test_limit_of_one_budget(nodes: str, total: int, expected: int) -> None:
 
 
 REFUSED = [
-    pytest.param("101%", id="18-more-than-all"),
-    pytest.param("1000%", id="18-far-more-than-all"),
-    pytest.param("-10", id="18-negative"),
-    pytest.param("-10%", id="18-negative-percentage"),
+    pytest.param("101%", id="more-than-all"),
+    pytest.param("1000%", id="far-more-than-all"),
+    pytest.param("-10", id="negative"),
+    pytest.param("-10%", id="negative-percentage"),
     pytest.param("", id="empty"),
     pytest.param("1.5", id="fraction"),
-    pytest.param("99999999999999999999", id="19"),
-    pytest.param("2147483648", id="21"),
+    pytest.param("99999999999999999999", id="beyond-64-bits"),
+    pytest.param("2147483648", id="beyond-32-bits"),
 ]
 
 

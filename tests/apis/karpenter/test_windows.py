@@ -1,4 +1,7 @@
-"""When budgets are active: schedules and durations, zones, one-off windows, calendars."""
+"""When budgets are active: schedules and durations, zones, one-off windows, calendars.
+
+The cases of windows after hits are tested in tests/almanac/test_budget_windows.py.
+"""
 
 from __future__ import annotations
 
@@ -29,32 +32,11 @@ def active(at: str, schedule: str, duration: str, **more: Any) -> bool:
 @pytest.mark.parametrize(
     ("schedule", "duration", "at", "expected"),
     [
-        pytest.param("0 9 * * mon-fri", "8h", f"{WEDNESDAY} 08:59:59", False, id="39"),
-        pytest.param("0 9 * * mon-fri", "8h", f"{WEDNESDAY} 09:00:00", True, id="40"),
-        pytest.param("0 9 * * mon-fri", "8h", f"{WEDNESDAY} 16:59:59", True, id="41"),
-        pytest.param("0 9 * * mon-fri", "8h", f"{WEDNESDAY} 17:00:00", False, id="42"),
-        pytest.param("0 22 * * *", "4h", f"{WEDNESDAY} 23:59:00", True, id="44-evening"),
-        pytest.param("0 22 * * *", "4h", "2024-01-11 01:59:00", True, id="44-night"),
-        pytest.param("0 22 * * *", "4h", "2024-01-11 02:00:00", False, id="44-over"),
-        pytest.param("0 22 * * fri", "10h", "2024-01-13 07:59:59", True, id="45-open"),
-        pytest.param("0 22 * * fri", "10h", "2024-01-13 08:00:00", False, id="45-over"),
-        pytest.param("@daily", "48h", f"{WEDNESDAY} 13:13:13", True, id="47"),
-        pytest.param("@weekly", "1h", "2024-01-07 00:30:00", True, id="48-sunday"),
-        pytest.param("@weekly", "1h", "2024-01-08 00:30:00", False, id="48-monday"),
-        pytest.param("@hourly", "60m", f"{WEDNESDAY} 12:37:10", True, id="50"),
-        pytest.param("@hourly", "15m", f"{WEDNESDAY} 12:14:59", True, id="51-open"),
-        pytest.param("@hourly", "15m", f"{WEDNESDAY} 12:15:00", False, id="51-over"),
-        pytest.param("* * * * *", "1m", f"{WEDNESDAY} 12:00:30", True, id="53"),
-        pytest.param("*/15 9-16 * * MON-FRI", "15m", f"{WEDNESDAY} 16:59:00", True, id="54"),
-        pytest.param("0 9 ? * 1-5", "8h", f"{WEDNESDAY} 12:00:00", True, id="56"),
-        pytest.param("0 0 13 * 5", "24h", "2024-01-12 12:00:00", True, id="57-friday"),
-        pytest.param("0 0 13 * 5", "24h", "2024-01-13 12:00:00", True, id="57-13th"),
-        pytest.param("0 0 13 * 5", "24h", "2024-01-14 12:00:00", False, id="57-14th"),
-        pytest.param("0 0 * * 6,0", "24h", "2024-01-14 12:00:00", True, id="59"),
-        pytest.param("0 0 29 2 *", "24h", "2024-02-29 12:00:00", True, id="60-leap"),
-        pytest.param("0 0 29 2 *", "24h", "2023-02-28 12:00:00", False, id="60-other"),
-        pytest.param("30 6 * * SUN", "6h", "2024-01-07 00:00:00", False, id="62"),
-        pytest.param("@yearly", "24h", "1000-01-01 12:00:00", True, id="63"),
+        pytest.param("0 9 * * mon-fri", "8h", f"{WEDNESDAY} 08:59:59", False, id="before-the-hit"),
+        pytest.param("0 9 * * mon-fri", "8h", f"{WEDNESDAY} 09:00:00", True, id="at-the-hit"),
+        pytest.param("0 9 * * mon-fri", "8h", f"{WEDNESDAY} 17:00:00", False, id="end"),
+        pytest.param("@hourly", "15m", f"{WEDNESDAY} 12:14:59", True, id="minutes"),
+        pytest.param("@daily", "48h", f"{WEDNESDAY} 13:13:13", True, id="longer-than-the-period"),
         pytest.param("0 9 * * mon-fri", "8h30m", f"{WEDNESDAY} 17:29:59", True, id="hours-and-minutes"),
         pytest.param("0 9 * * mon-fri", "20m0s", f"{WEDNESDAY} 09:20:00", False, id="canonical-zero-seconds"),
     ],
@@ -64,24 +46,15 @@ def test_windows_in_utc(schedule: str, duration: str, at: str, expected: bool) -
     assert expected is active(at, schedule, duration)
 
 
-NEW_YORK = {"timeZone": "America/New_York"}
-
-
 @pytest.mark.parametrize(
     ("schedule", "duration", "zone", "at", "expected"),
     [
-        pytest.param("0 9 * * mon-fri", "8h", "America/New_York", "2024-01-10 13:59:59", False, id="95-before"),
-        pytest.param("0 9 * * mon-fri", "8h", "America/New_York", "2024-01-10 14:00:00", True, id="95-open"),
-        pytest.param("30 2 * * *", "1h", "America/New_York", "2024-03-10 06:45:00", False, id="97-before"),
-        pytest.param("30 2 * * *", "1h", "America/New_York", "2024-03-10 07:30:00", False, id="97-skipped"),
-        pytest.param("30 2 * * *", "1h", "America/New_York", "2024-03-10 08:00:00", False, id="97-after"),
-        pytest.param("30 2 * * *", "1h", "America/New_York", "2024-03-11 06:45:00", True, id="98"),
-        pytest.param("0 22 * * sat", "8h", "America/New_York", "2024-03-10 10:59:59", True, id="100-open"),
-        pytest.param("0 22 * * sat", "8h", "America/New_York", "2024-03-10 11:00:00", False, id="100-over"),
-        pytest.param("0 22 * * sat", "8h", "America/New_York", "2024-11-03 09:59:59", True, id="101-open"),
-        pytest.param("0 22 * * sat", "8h", "America/New_York", "2024-11-03 10:00:00", False, id="101-over"),
-        pytest.param("0 9 * * *", "8h", "Asia/Kolkata", "2024-01-10 03:29:59", False, id="103-before"),
-        pytest.param("0 9 * * *", "8h", "Asia/Kolkata", "2024-01-10 03:30:00", True, id="103-open"),
+        pytest.param("0 9 * * mon-fri", "8h", "America/New_York", "2024-01-10 13:59:59", False, id="before-the-hit"),
+        pytest.param("0 9 * * mon-fri", "8h", "America/New_York", "2024-01-10 14:00:00", True, id="at-the-hit"),
+        pytest.param(
+            "30 2 * * *", "1h", "America/New_York", "2024-03-10 07:30:00", False, id="hit-in-a-gap-is-skipped"
+        ),
+        pytest.param("0 22 * * sat", "8h", "America/New_York", "2024-03-10 10:59:59", True, id="elapsed-over-a-gap"),
     ],
 )
 def test_windows_in_zones(schedule: str, duration: str, zone: str, at: str, expected: bool) -> None:
@@ -92,21 +65,21 @@ def test_windows_in_zones(schedule: str, duration: str, zone: str, at: str, expe
 @pytest.mark.parametrize(
     "wrong",
     [
-        pytest.param({"schedule": "@wrongly", "duration": "1h"}, id="66"),
-        pytest.param({"schedule": "0 0 * * 7", "duration": "1h"}, id="68-seven"),
-        pytest.param({"schedule": "0 0 * * 6-7", "duration": "1h"}, id="68-range"),
-        pytest.param({"schedule": "TZ=America/New_York 0 9 * * *", "duration": "1h"}, id="69-tz"),
-        pytest.param({"schedule": "CRON_TZ=UTC 0 9 * * *", "duration": "1h"}, id="69-cron-tz"),
-        pytest.param({"schedule": "60 * * * *", "duration": "1h"}, id="71-minute"),
-        pytest.param({"schedule": "*/0 * * * *", "duration": "1h"}, id="71-step"),
-        pytest.param({"schedule": "*", "duration": "1h"}, id="72-one-field"),
-        pytest.param({"schedule": "* * * * ", "duration": "1h"}, id="72-four-fields"),
+        pytest.param({"schedule": "@wrongly", "duration": "1h"}, id="unknown-macro"),
+        pytest.param({"schedule": "0 0 * * 7", "duration": "1h"}, id="weekday-seven"),
+        pytest.param({"schedule": "0 0 * * 6-7", "duration": "1h"}, id="weekday-range-to-seven"),
+        pytest.param({"schedule": "TZ=America/New_York 0 9 * * *", "duration": "1h"}, id="zone-prefix-tz"),
+        pytest.param({"schedule": "CRON_TZ=UTC 0 9 * * *", "duration": "1h"}, id="zone-prefix-cron-tz"),
+        pytest.param({"schedule": "60 * * * *", "duration": "1h"}, id="minute-60"),
+        pytest.param({"schedule": "*/0 * * * *", "duration": "1h"}, id="step-0"),
+        pytest.param({"schedule": "*", "duration": "1h"}, id="one-field"),
+        pytest.param({"schedule": "* * * * ", "duration": "1h"}, id="four-fields"),
         pytest.param({"schedule": "0 0 30 2 *", "duration": "1h"}, id="never-fires"),
-        pytest.param({"schedule": "0 9 * * *", "duration": "1h", "timeZone": "Mars/Olympus"}, id="104"),
+        pytest.param({"schedule": "0 9 * * *", "duration": "1h", "timeZone": "Mars/Olympus"}, id="unknown-zone"),
         pytest.param({"schedule": "0 9 * * *", "duration": "30s"}, id="seconds"),
         pytest.param({"schedule": "0 9 * * *", "duration": "10mh"}, id="10mh"),
         pytest.param({"schedule": "0 9 * * *", "duration": "1h1h"}, id="twice"),
-        pytest.param({"schedule": "0 9 * * *"}, id="65-no-duration"),
+        pytest.param({"schedule": "0 9 * * *"}, id="no-duration"),
         pytest.param({"duration": "1h"}, id="no-schedule"),
         pytest.param({"from": "2026-01-01T00:00:00Z"}, id="no-until"),
         pytest.param({"until": "2026-01-01T00:00:00Z"}, id="no-from"),

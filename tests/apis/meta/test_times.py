@@ -151,7 +151,7 @@ def test_before_the_epoch() -> None:
     assert date_and_time(utc("1900-01-01T00:00:00"), load_zone("UTC")) == "Mon 1900-01-01 00:00 UTC"
 
 
-def test_zone_stands_once() -> None:
+def test_the_zone_is_named_once() -> None:
     instants = [utc("2026-06-05T15:00:00"), utc("2026-06-12T15:00:00")]
 
     assert dates_and_times(instants, BERLIN) == "Fri 2026-06-05 17:00, Fri 2026-06-12 17:00 Europe/Berlin"

@@ -156,7 +156,7 @@ def test_what_has_no_replicas_is_no_target(version: str, kind: str) -> None:
 
 
 def test_a_kind_of_the_same_name_may_have_replicas() -> None:
-    """Groups tell kinds apart, and nobody but the cluster knows those of others."""
+    """A kind of an unknown group is not reported."""
     assert (
         problems_of(autoscaler(scaleTargetRef={"apiVersion": "batch.example.com/v1", "kind": "Job", "name": "web"}))
         == []

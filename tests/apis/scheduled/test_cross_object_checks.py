@@ -38,7 +38,11 @@ from springtide.apis.scheduled.producer import MetricsProducer
             False,
             id="the second",
         ),
-        pytest.param('karpenter_scheduled_capacity{name=~"("}', True, False, id="a pattern that is none may match"),
+        pytest.param(
+            r'karpenter_scheduled_capacity{name=~"\pL+"}', True, False, id="a pattern in the dialect of Prometheus"
+        ),
+        pytest.param('karpenter_scheduled_capacity{name=~"(p+)+x"}', False, False, id="a hostile pattern"),
+        pytest.param('karpenter_scheduled_capacity{name=~"("}', True, False, id="an invalid pattern may match"),
         pytest.param('karpenter_scheduled_capacity{name="peak"} offset 1h', True, False, id="of another time"),
     ],
 )
@@ -76,7 +80,7 @@ def test_other_namespaces_must_be_named(query: str, mentioned: bool) -> None:
         pytest.param('karpenter_queue_length{name=~"jobs"}', [], id="a pattern"),
         pytest.param('karpenter_queue_length{name!="jobs"}', [], id="all others"),
         pytest.param("karpenter_queue_length", [], id="any"),
-        pytest.param('karpenter_nodes_total{name="node"}', [], id="somebody else's metric"),
+        pytest.param('karpenter_nodes_total{name="node"}', [], id="metric-of-another-project"),
         pytest.param("", [], id="nothing"),
     ],
 )

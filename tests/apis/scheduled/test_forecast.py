@@ -19,14 +19,14 @@ DESIGN = scheduled(
 )
 
 
-def forecast(value: dict[str, Any], question: ForecastQuery) -> Outlook:
+def forecast(value: dict[str, Any], query: ForecastQuery) -> Outlook:
     forecaster = KINDS[0].versions[0].forecaster
     assert forecaster is not None
-    return forecaster(as_producer(value), question)
+    return forecaster(as_producer(value), query)
 
 
-def lane_of(value: dict[str, Any], question: ForecastQuery) -> Lane:
-    (lane,) = forecast(value, question).lanes
+def lane_of(value: dict[str, Any], query: ForecastQuery) -> Lane:
+    (lane,) = forecast(value, query).lanes
     return lane
 
 
@@ -176,12 +176,12 @@ def test_default_zone_is_the_zone_of_a_schedule_without_one() -> None:
 def test_calendars_of_the_question_apply() -> None:
     value = scheduled(daily(9, 17, calendars=[{"name": "holidays"}]))
     start = utc("2026-12-24T00:00:00")
-    question = ForecastQuery(start=start, until=start + 2 * 86400)
+    query = ForecastQuery(start=start, until=start + 2 * 86400)
     closed = ForecastQuery(
         start=start, until=start + 2 * 86400, calendars={"holidays": DayCalendar(Days(dates=(date(2026, 12, 24),)))}
     )
 
-    assert len(lane_of(value, question).changes) == 4
+    assert len(lane_of(value, query).changes) == 4
     assert shown(lane_of(value, closed)) == [("2026-12-25T09:00:00+00:00", 9), ("2026-12-25T17:00:00+00:00", 1)]
 
 

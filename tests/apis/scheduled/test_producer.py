@@ -302,7 +302,7 @@ def test_zone_of_the_context_is_used() -> None:
 
 
 def test_only_so_many_behaviours_are_compared() -> None:
-    """Hundreds of behaviours are no schedule of a person, but must not stall whoever checks them."""
+    """A check of hundreds of behaviours takes bounded time."""
     crowd = [daily(hour % 23, hour % 23 + 1, hour) for hour in range(200)]
 
     assert [problem.path[3] for problem in problems(scheduled(*crowd))] == list(range(23, 50))

@@ -49,7 +49,7 @@ from springtide.apis.scheduled.promql import misaggregations, query_problems
     ],
 )
 def test_second_argument(query: str, legal: str | None) -> None:
-    """The legal form is shown where it means the same: `or` drops what has the labels of its left side."""
+    """The valid form is shown if it means the same: `or` drops what has the labels of its left side."""
     assert [legal] == [
         None if found.legal is None else " ".join(found.legal.split()) for found in misaggregations(query)
     ]
@@ -115,7 +115,7 @@ def test_legal_or_unreadable(query: str) -> None:
     ],
 )
 def test_problems(query: str, severity: str, words: str, hint: str) -> None:
-    """What no Prometheus understands is an error; where another server may know better, it is a warning."""
+    """A query that every Prometheus rejects is an error; one that another server may accept is a warning."""
     (problem,) = query_problems(query, ("query",))
     assert (problem.path, problem.severity) == (("query",), severity)
     assert words in problem.message

@@ -54,7 +54,7 @@ DEFAULT = 2
 
 
 def ranked(behaviors: list[Daily], t: int) -> list[int]:
-    """Give who is active, best first."""
+    """Return who is active, best first."""
     active = [position for position, behavior in enumerate(behaviors) if behavior.active(t)]
     return sorted(active, key=lambda position: (-(behaviors[position].priority or 0), position))
 

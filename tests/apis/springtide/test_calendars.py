@@ -72,14 +72,14 @@ def test_problems(spec: dict[str, Any], expected: list[str]) -> None:
 
 
 def test_a_country_in_lower_case_is_recognised() -> None:
-    """The hint gives the code that was meant."""
+    """The hint has the likely code."""
     (problem,) = problems_of(calendar(holidays={"country": "de"}))
 
     assert problem.hint == "did you mean DE?"
 
 
 def test_without_the_package_holidays_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody can tell, the calendar is not wrong, and the hint says what to install."""
+    """Without the holidays package the country is only a warning, and the hint says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "holidays", None)
     monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda name: None)
 
@@ -115,7 +115,7 @@ def test_days_run_from_midnight_to_midnight_of_their_zone() -> None:
 
 
 def test_a_calendar_without_zone_is_shown_in_the_one_asked_for() -> None:
-    """It has none of its own: whoever refers to it brings one."""
+    """A calendar without a zone has the zone of the referring object."""
     spec = {"dates": ["2026-12-24"]}
 
     assert lane_of(spec, "2026-12-20T00:00:00Z", "2026-12-31T00:00:00Z", "Asia/Tokyo") == [
@@ -141,8 +141,8 @@ def test_public_holidays() -> None:
 def test_reasons_name_day_and_zone() -> None:
     """Every change says which clock it is read from."""
     view = msgspec.convert(calendar(dates=["2026-12-24"], timeZone="Europe/Berlin"), Calendar)
-    question = ForecastQuery(parse_instant("2026-12-23T00:00:00Z"), parse_instant("2026-12-26T00:00:00Z"))
-    (lane,) = forecast_calendar(view, question).lanes
+    query = ForecastQuery(parse_instant("2026-12-23T00:00:00Z"), parse_instant("2026-12-26T00:00:00Z"))
+    (lane,) = forecast_calendar(view, query).lanes
 
     assert lane.because == "the day is not in the calendar (Europe/Berlin)"
     assert [change.because for change in lane.changes] == [

@@ -67,7 +67,7 @@ def test_what_is_allowed(namespace: str, reach: GrantedResource, target: str, ex
 
 @pytest.mark.parametrize("field", ["node_groups", "queues", "urls"])
 def test_what_one_field_lists_says_nothing_of_the_others(field: str) -> None:
-    """Whoever may reach every queue may resize no group by that."""
+    """A grant of every queue does not allow node groups."""
     everything = {"node_groups": ("*",), "queues": ("*",), "urls": ("https://a/",)}
     reaches = {"node_groups": GrantedResource.NODE_GROUP, "queues": GrantedResource.QUEUE, "urls": GrantedResource.URL}
     others = GrantSpec(namespaces=("*",), **{name: listed for name, listed in everything.items() if name != field})
@@ -219,7 +219,7 @@ URLS = st.one_of(
 @example("https://prom.example.com/api/x")
 @example("https://prom.example.com/api/..%3b/x")
 def test_no_other_origin_ever_matches(url: str) -> None:
-    """Whoever fetches what is allowed, with the parser of the HTTP library, asks the granted server below the path.
+    """The HTTP library requests an allowed URL from the granted server, below the granted path.
 
     What leaves is read as it is, and with all escapes undone, once and twice.
     """

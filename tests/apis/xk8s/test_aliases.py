@@ -1,4 +1,4 @@
-"""Older names of fields are understood; slips are repaired only on request, and only where there is one way to."""
+"""Aliases of fields, and repairs of mistakes with only one possible meaning."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_class_keeps_the_name_that_was_written() -> None:
 
 
 def test_the_draft_works() -> None:
-    """Nothing in it is an error, and every warning stands where the user wrote, also that about the class's name."""
+    """It has no errors, and every warning has the path that the user wrote."""
     assert shown(problems_of(DRAFT)) == [
         "warning spec.Parameters",
         "warning spec.provisioningClass",
@@ -87,8 +87,8 @@ def test_reading_changes_nothing_in_place() -> None:
         pytest.param({"mem": 1, "memroy": 2}, {"memory": 1, "memroy": 2}, id="the-first-takes-the-name"),
     ],
 )
-def test_resources_are_repaired_where_one_is_meant(limits: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Slips of cpu and memory are renamed in their place, with a word about each."""
+def test_misspelt_resources_are_repaired(limits: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Misspelt cpu and memory are renamed in place, each with a warning."""
     value = {"kind": "CapacityBuffer", "spec": {"replicas": 1, "limits": limits}}
 
     reading = fixes(value)

@@ -31,13 +31,13 @@ def buffer(schedule: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def outlook(schedule: dict[str, Any] | None, start: str, until: str, **question: Any) -> Outlook:
+def outlook(schedule: dict[str, Any] | None, start: str, until: str, **query: Any) -> Outlook:
     view = msgspec.convert(buffer(schedule), CapacityBuffer)
-    return forecast_buffer(view, ForecastQuery(parse_instant(start), parse_instant(until), **question))
+    return forecast_buffer(view, ForecastQuery(parse_instant(start), parse_instant(until), **query))
 
 
-def changes(schedule: dict[str, Any], start: str, until: str, **question: Any) -> list[tuple[str, object]]:
-    (lane,) = outlook(schedule, start, until, **question).lanes
+def changes(schedule: dict[str, Any], start: str, until: str, **query: Any) -> list[tuple[str, object]]:
+    (lane,) = outlook(schedule, start, until, **query).lanes
     return [(format_instant(change.at), change.value) for change in lane.changes]
 
 
@@ -190,7 +190,7 @@ def test_next_lies_beyond_what_is_asked() -> None:
 
 
 def test_a_window_without_end() -> None:
-    """The last second that can be written stands for no end, in every zone."""
+    """The last second of year 9999 means no end, in every zone."""
     forever = {"from": "2026-06-01T00:00:00Z", "until": "9999-12-31T23:59:59Z"}
     schedule = {"timeZone": "Asia/Tokyo", "windows": [forever]}
     (lane,) = outlook(schedule, "2026-06-02T00:00:00Z", "2026-06-03T00:00:00Z").lanes
@@ -201,7 +201,7 @@ def test_a_window_without_end() -> None:
 
 
 def test_zone_of_the_outlook() -> None:
-    """An unset zone is the one that the question gives."""
+    """An unset zone is the one that the query gives."""
     asked = ({"windows": [BUSINESS_HOURS]}, "2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z")
 
     assert outlook(*asked).zones == ("UTC",)

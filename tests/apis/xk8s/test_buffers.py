@@ -38,10 +38,10 @@ def buffer(version: str = "v1beta1", **spec: Any) -> dict[str, Any]:
         pytest.param({**DEPLOYMENT, "percentage": 10, "replicas": 1}, [], id="ten-percent-at-least-one"),
         pytest.param({**DEPLOYMENT, "percentage": 200}, [], id="more-than-all"),
         pytest.param({**DEPLOYMENT, "replicas": 0}, [], id="empty"),
-        pytest.param({**TEMPLATE, **DEPLOYMENT, "replicas": 1}, ["error spec.scalableRef"], id="48-both-shapes"),
+        pytest.param({**TEMPLATE, **DEPLOYMENT, "replicas": 1}, ["error spec.scalableRef"], id="both-shapes"),
         pytest.param({"replicas": 1}, ["error spec"], id="no-shape"),
-        pytest.param({**TEMPLATE}, ["error spec"], id="48-no-size"),
-        pytest.param({**DEPLOYMENT}, ["error spec"], id="45-workload-without-size"),
+        pytest.param({**TEMPLATE}, ["error spec"], id="no-size"),
+        pytest.param({**DEPLOYMENT}, ["error spec"], id="workload-without-size"),
         pytest.param({}, ["error spec", "error spec"], id="nothing"),
         pytest.param({**TEMPLATE, "percentage": 5}, ["error spec.percentage"], id="share-of-template"),
         pytest.param(
@@ -63,7 +63,7 @@ def buffer(version: str = "v1beta1", **spec: Any) -> dict[str, Any]:
         ),
         pytest.param({**TEMPLATE, "replicas": 1, "provisioningStrategy": ""}, [], id="empty-strategy-is-ours"),
         pytest.param(
-            {**TEMPLATE, "replicas": 1, "dedicated": True}, ["error spec.dedicated"], id="dedicated-to-nobody"
+            {**TEMPLATE, "replicas": 1, "dedicated": True}, ["error spec.dedicated"], id="dedicated-without-selector"
         ),
         pytest.param(
             {**TEMPLATE, "replicas": 1, "dedicated": True, "podSelector": {"matchLabels": {"app": "web"}}},
@@ -146,7 +146,7 @@ def test_share_of_template_is_named_once() -> None:
     assert "scalableRef" in problem.hint
 
 
-def test_both_versions_are_judged_alike() -> None:
+def test_both_versions_have_the_same_problems() -> None:
     """v1alpha1 and v1beta1 have the same schema."""
     spec = {**TEMPLATE, **DEPLOYMENT, "limits": {"mem": 1}}
 

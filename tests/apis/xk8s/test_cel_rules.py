@@ -39,7 +39,7 @@ def holds(rule: CelRule, value: Any) -> bool:
 
 @pytest.mark.parametrize("chosen", list(product((False, True), repeat=len(PARTS))))
 def test_buffers_are_refused_by_the_server_as_by_us(chosen: tuple[bool, ...]) -> None:
-    """Every combination of fields is refused by a CEL rule exactly if Python finds an error."""
+    """Every combination of fields is rejected by a CEL rule exactly if Python finds an error."""
     spec = chosen_parts(PARTS, chosen)
     refused = not all(holds(rule, spec) for rule in CapacityBufferSpec.__rules__)
 
@@ -58,7 +58,7 @@ WINDOW_PARTS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("chosen", list(product((False, True), repeat=len(WINDOW_PARTS))))
 def test_windows_are_refused_by_the_server_as_by_us(chosen: tuple[bool, ...]) -> None:
-    """A window recurs or happens once, and is whole: every combination is judged alike."""
+    """Python and CEL agree on every combination of window fields."""
     window = {
         key: value for part, there in zip(WINDOW_PARTS, chosen, strict=True) if there for key, value in part.items()
     }

@@ -1,4 +1,4 @@
-"""The manifests of the designs: as they were printed, with their slips, and as they were meant."""
+"""The manifests of the designs: as printed, with their mistakes, and corrected."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def together(*texts: str) -> list[tuple[int, Problem]]:
 
 
 @pytest.mark.parametrize("text", [SHARE, TEMPLATE, LIMITED], ids=["share", "template", "limited"])
-def test_as_meant(text: str) -> None:
+def test_corrected_manifest(text: str) -> None:
     """Corrected, they have no problem of their own."""
     assert problems(text) == []
 
@@ -88,7 +88,7 @@ def test_as_meant(text: str) -> None:
     ],
 )
 def test_as_printed(text: str, expected: list[str]) -> None:
-    """Each slip of the design, by itself, is found, and nothing else."""
+    """Each mistake of the design is found, and nothing else."""
     assert expected == shown(problems(text))
 
 
@@ -102,7 +102,7 @@ def test_a_missing_colon_is_named() -> None:
 
 
 def test_memory_never_limits_pods_that_ask_for_cpu() -> None:
-    """The corrected design keeps five chunks of eight CPUs; its limit on memory has no effect, and is told so."""
+    """The corrected design keeps five chunks of eight CPUs; its limit on memory has no effect, with a warning."""
     assert [(position, problem.severity, problem.path) for position, problem in together(TEMPLATE, LIMITED)] == [
         (1, "warning", ("spec", "limits", "memory"))
     ]
@@ -112,8 +112,8 @@ def test_memory_never_limits_pods_that_ask_for_cpu() -> None:
     ("limits", "expected"),
     [
         pytest.param("{cpu: 40}", [], id="fits"),
-        pytest.param("{nvidia.com/gpu: 100m}", ["error spec.limits"], id="28-limits-of-something-else"),
-        pytest.param("{mem: 5120Mi, cpi: 40}", [], id="29-slips-are-reported-once"),
+        pytest.param("{nvidia.com/gpu: 100m}", ["error spec.limits"], id="limits-of-other-resources"),
+        pytest.param("{mem: 5120Mi, cpi: 40}", [], id="misspelt-limits-are-reported-once"),
         pytest.param("{cpu: 4}", ["warning spec.limits"], id="too-small-for-one"),
     ],
 )
@@ -125,7 +125,7 @@ def test_limits_against_the_template(limits: str, expected: list[str]) -> None:
 
 
 def test_limits_that_match_nothing_have_the_message_of_the_condition() -> None:
-    """Whoever sees the condition in the cluster finds the same words here."""
+    """The message is that of the condition in the cluster."""
     ((_, problem),) = together(TEMPLATE, LIMITED.replace("{memory: 5120Mi, cpu: 40}", "{memory: 1Gi}"))
 
     assert (
@@ -154,7 +154,7 @@ def test_pods_that_ask_for_nothing_take_no_room() -> None:
 
 
 def test_other_namespaces_are_somebody_elses() -> None:
-    """A template of the same name in another namespace is not the one that is meant."""
+    """A template of the same name in another namespace is not used."""
     elsewhere = TEMPLATE.replace("my-namespace", "elsewhere")
 
     assert together(elsewhere, LIMITED) == []

@@ -81,20 +81,20 @@ def test_bounds(spec: dict[str, Any], expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "engine", "severity", "hint"),
     [
-        pytest.param(CHECK_CAPACITY, CHECK_CAPACITY, None, "", id="1"),
-        pytest.param(ATOMIC_SCALE_UP, ATOMIC_SCALE_UP, None, "", id="4"),
+        pytest.param(CHECK_CAPACITY, CHECK_CAPACITY, None, "", id="check-capacity"),
+        pytest.param(ATOMIC_SCALE_UP, ATOMIC_SCALE_UP, None, "", id="atomic-scale-up"),
         pytest.param("check-capacity.kubernetes.io", CHECK_CAPACITY, "warning", CHECK_CAPACITY, id="draft-check"),
         pytest.param("atomic-scale-up.kubernetes.io", ATOMIC_SCALE_UP, "warning", ATOMIC_SCALE_UP, id="draft-atomic"),
         pytest.param(
             "best-effort-atomic-scale-up.kubernetes.io", ATOMIC_SCALE_UP, "warning", ATOMIC_SCALE_UP, id="former-atomic"
         ),
-        pytest.param("invalid", None, "warning", "ours are", id="5"),
+        pytest.param("invalid", None, "warning", "ours are", id="invalid"),
         pytest.param("queued-provisioning.gke.io", None, "warning", "ours are", id="class-of-others"),
         pytest.param("check-capacty.autoscaling.x-k8s.io", None, "warning", CHECK_CAPACITY, id="misspelt"),
     ],
 )
 def test_classes(name: str, engine: str | None, severity: str | None, hint: str) -> None:
-    """Former names lead to the same engine with a warning; names of others are left alone with another."""
+    """Former names lead to the same engine with a warning; names of other projects are ignored with a warning."""
     problems = problems_of(request(provisioningClassName=name))
 
     assert engine == engine_of(name)
@@ -126,7 +126,7 @@ def test_classes(name: str, engine: str | None, severity: str | None, hint: str)
         pytest.param(CHECK_CAPACITY, {"noRetry": "false"}, [], id="retry"),
         pytest.param(CHECK_CAPACITY, {"noRetry": "yes"}, ["warning spec.parameters.noRetry"], id="no-retry-unclear"),
         pytest.param(ATOMIC_SCALE_UP, {"noRetry": "true"}, ["warning spec.parameters.noRetry"], id="no-retry-atomic"),
-        pytest.param(CHECK_CAPACITY, {"processorInstance": "a"}, [], id="2"),
+        pytest.param(CHECK_CAPACITY, {"processorInstance": "a"}, [], id="processor-instance"),
         pytest.param(CHECK_CAPACITY, {"maxRunDurationSeconds": "x"}, [], id="unknown-parameters-are-normal"),
         pytest.param(
             "queued-provisioning.gke.io",
@@ -143,7 +143,7 @@ def test_classes(name: str, engine: str | None, severity: str | None, hint: str)
     ],
 )
 def test_parameters(name: str, parameters: dict[str, str], expected: list[str]) -> None:
-    """What the classes understand is checked, everything else is anybody's."""
+    """Known parameters are checked, unknown ones are ignored."""
     assert expected == shown(problems_of(request(provisioningClassName=name, parameters=parameters)))
 
 
@@ -192,7 +192,7 @@ def test_provisioning_classes(value: dict[str, Any], expected: list[str]) -> Non
     assert expected == shown(problems_of(value))
 
 
-def test_both_versions_are_judged_alike() -> None:
+def test_both_versions_have_the_same_problems() -> None:
     """v1 and v1beta1 have the same schema and the same aliases."""
     spec = {"provisioningClassName": None, "provisioningClass": "nobody", "Parameters": {"a": "b"}}
 

@@ -31,19 +31,19 @@ def quantities(listed: dict[str, str] | None) -> dict[str, Quantity] | None:
 @pytest.mark.parametrize(
     ("replicas", "percentage", "target", "limits", "expected"),
     [
-        pytest.param(5, None, None, None, 5, id="1"),
-        pytest.param(None, 200, 10, None, 20, id="2"),
-        pytest.param(25, 200, 10, None, 25, id="4"),
-        pytest.param(15, 200, 10, None, 20, id="5"),
-        pytest.param(15, None, None, {"cpu": "20"}, 15, id="7"),
-        pytest.param(None, 250, 10, {"cpu": "20"}, 20, id="8"),
-        pytest.param(None, 0, 10, None, 0, id="13"),
-        pytest.param(None, 1, 1, None, 1, id="14"),
+        pytest.param(5, None, None, None, 5, id="replicas"),
+        pytest.param(None, 200, 10, None, 20, id="percentage"),
+        pytest.param(25, 200, 10, None, 25, id="replicas-above-percentage"),
+        pytest.param(15, 200, 10, None, 20, id="percentage-above-replicas"),
+        pytest.param(15, None, None, {"cpu": "20"}, 15, id="replicas-within-limits"),
+        pytest.param(None, 250, 10, {"cpu": "20"}, 20, id="percentage-cut-by-limits"),
+        pytest.param(None, 0, 10, None, 0, id="zero-percent"),
+        pytest.param(None, 1, 1, None, 1, id="one-percent-of-one"),
         pytest.param(None, 50, 0, None, 0, id="target-of-none"),
-        pytest.param(1, 10, 95, None, 10, id="16-ten-percent-at-least-one"),
-        pytest.param(1, 10, 3, None, 1, id="17"),
-        pytest.param(INT32_MAX, None, None, None, INT32_MAX, id="19"),
-        pytest.param(None, 100_000, 100_000, None, 100_000_000, id="20-does-not-wrap"),
+        pytest.param(1, 10, 95, None, 10, id="ten-percent-at-least-one"),
+        pytest.param(1, 10, 3, None, 1, id="at-least-one"),
+        pytest.param(INT32_MAX, None, None, None, INT32_MAX, id="largest-count"),
+        pytest.param(None, 100_000, 100_000, None, 100_000_000, id="product-does-not-wrap"),
         pytest.param(None, INT32_MAX, INT32_MAX, None, INT32_MAX, id="clamped-to-32-bits"),
         pytest.param(3, 200, None, None, 3, id="share-of-unknown-target-is-left-out"),
     ],
@@ -64,7 +64,8 @@ def test_counts_with_one_cpu_each(
 
 
 @pytest.mark.parametrize(
-    ("percentage", "target"), [pytest.param(None, None, id="10"), pytest.param(200, None, id="11")]
+    ("percentage", "target"),
+    [pytest.param(None, None, id="nothing-set"), pytest.param(200, None, id="percentage-of-unknown-target")],
 )
 def test_nothing_says_a_size(percentage: int | None, target: int | None) -> None:
     """A buffer without any size that counts has the message that its condition shows."""
@@ -75,11 +76,11 @@ def test_nothing_says_a_size(percentage: int | None, target: int | None) -> None
 @pytest.mark.parametrize(
     ("requests", "limits", "replicas", "expected"),
     [
-        pytest.param(SMALL, {"memory": "5Gi", "cpu": "200m"}, None, 1, id="22"),
-        pytest.param(SMALL, {"memory": "9Gi", "cpu": "200m"}, 3, 2, id="23"),
-        pytest.param(LARGE, {GPU: "10", "memory": "100Gi", "cpu": "5"}, 5, 2, id="25"),
-        pytest.param(LARGE, {GPU: "2", "memory": "100Gi", "cpu": "5"}, 5, 0, id="26"),
-        pytest.param({"cpu": "3"}, {"cpu": "10"}, None, 3, id="31"),
+        pytest.param(SMALL, {"memory": "5Gi", "cpu": "200m"}, None, 1, id="limits-decide"),
+        pytest.param(SMALL, {"memory": "9Gi", "cpu": "200m"}, 3, 2, id="replicas-cut-by-limits"),
+        pytest.param(LARGE, {GPU: "10", "memory": "100Gi", "cpu": "5"}, 5, 2, id="smallest-limit-decides"),
+        pytest.param(LARGE, {GPU: "2", "memory": "100Gi", "cpu": "5"}, 5, 0, id="no-chunk-fits"),
+        pytest.param({"cpu": "3"}, {"cpu": "10"}, None, 3, id="fraction-rounded-down"),
         pytest.param({"cpu": "8"}, {"memory": "5120Mi", "cpu": "40"}, None, 5, id="other-resources-limit-nothing"),
         pytest.param({"cpu": "1", "memory": "0"}, {"cpu": "4", "memory": "1"}, None, 4, id="request-of-zero"),
         pytest.param({"cpu": "1", "memory": "1"}, {"cpu": "4", "memory": "-1"}, None, 4, id="negative-limit-skipped"),
@@ -95,8 +96,8 @@ def test_limits_hold(requests: dict[str, str], limits: dict[str, str], replicas:
 @pytest.mark.parametrize(
     ("requests", "limits", "replicas"),
     [
-        pytest.param(SMALL, {GPU: "100m"}, 3, id="28"),
-        pytest.param({"cpu": "8"}, {"mem": "5120Mi", "cpi": "40"}, None, id="29"),
+        pytest.param(SMALL, {GPU: "100m"}, 3, id="limit-of-another-resource"),
+        pytest.param({"cpu": "8"}, {"mem": "5120Mi", "cpi": "40"}, None, id="misspelt-limits"),
         pytest.param({"cpu": "1"}, {"cpu": "-1"}, 2, id="nothing-but-negative"),
     ],
 )
@@ -116,9 +117,9 @@ SIDECAR = container("side", "500m", restartPolicy="Always")
 @pytest.mark.parametrize(
     ("init", "limit", "each", "expected"),
     [
-        pytest.param([container("i", "4")], "8", 4000, 2, id="32"),
-        pytest.param([SIDECAR, container("i", "4")], "9", 4500, 2, id="34"),
-        pytest.param([container("i", "4"), SIDECAR], "8", 4000, 2, id="35"),
+        pytest.param([container("i", "4")], "8", 4000, 2, id="init-container-alone"),
+        pytest.param([SIDECAR, container("i", "4")], "9", 4500, 2, id="init-container-beside-sidecar"),
+        pytest.param([container("i", "4"), SIDECAR], "8", 4000, 2, id="init-container-before-sidecar"),
     ],
 )
 def test_limits_count_whole_pods(init: list[dict[str, object]], limit: str, each: int, expected: int) -> None:

@@ -116,7 +116,7 @@ def buffer(**spec: Any) -> dict[str, Any]:
         pytest.param(
             buffer(),
             [
-                "spec: Invalid value: Set podTemplateRef or scalableRef: the buffer needs a pod template.",
+                "spec: Invalid value: Set podTemplateRef or scalableRef: the buffer needs a shape.",
                 "spec: Invalid value: Set replicas, percentage or limits: the buffer needs a size.",
             ],
             id="a buffer without template",

@@ -168,7 +168,7 @@ def test_a_service_with_an_external_name_is_resolved() -> None:
         service = {"namespace": "default", "name": "hook", "path": "/path", "port": hooks.port}
         cluster.register(VALIDATING, webhook({"service": service, "caBundle": bundle(authority())}))
 
-        done = await cluster.ask(
+        done = await cluster.execute(
             lambda: cluster.server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         )
 
@@ -224,7 +224,7 @@ def test_failures_are_ignored_with_policy_ignore(resource: Any) -> None:
         cluster.register(resource, webhook(nowhere, failurePolicy="Ignore"), name="a")
         cluster.register(MUTATING, webhook(cluster.hooks.on("/next", {"warnings": ["asked"]})), name="b")
 
-        done = await cluster.ask(
+        done = await cluster.execute(
             lambda: cluster.server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         )
 

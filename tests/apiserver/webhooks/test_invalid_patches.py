@@ -92,7 +92,7 @@ def test_arbitrary_patches_are_applied_or_refused(resource: Resource, body: Obje
     hooks[1]["objectSelector"] = {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}
     server.create(MUTATING, {"metadata": {"name": "hooks"}, "webhooks": hooks}, WRITE)
 
-    async def ask(client: Object, question: bytes, timeout: int) -> bytes:
+    async def send(client: Object, question: bytes, timeout: int) -> bytes:
         patched = base64.b64encode(json.dumps(operations).encode()).decode()
         uid = json.loads(question)["request"]["uid"]
         response = {"uid": uid, "allowed": True, "patchType": "JSONPatch", "patch": patched}
@@ -101,7 +101,7 @@ def test_arbitrary_patches_are_applied_or_refused(resource: Resource, body: Obje
         ).encode()
 
     async def main() -> None:
-        reviews = AdmissionWebhooks(server, ask)
+        reviews = AdmissionWebhooks(server, send)
         before = server.revision
         try:
             created = await reviews.execute(lambda: server.create(resource, body, WRITE, namespace="default"), USER)

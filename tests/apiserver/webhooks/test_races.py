@@ -38,7 +38,7 @@ class SlowWebhooks:
         self._random = Random(seed)
         self.agreed: list[tuple[Any, Any]] = []
 
-    async def ask(self, client: Object, body: bytes, timeout: int) -> bytes:
+    async def send(self, client: Object, body: bytes, timeout: int) -> bytes:
         request = json.loads(body)["request"]
         await asyncio.sleep(self._random.randrange(20))
         answer = self._logged(request) if client["url"].endswith("/log") else self._validated(request)
@@ -129,7 +129,7 @@ def test_concurrent_requests_are_serializable(requests_: list[tuple[str, str, in
             else:
                 outcomes[number] = None
 
-        async with AdmissionWebhooks(server, hooks.ask) as reviews:
+        async with AdmissionWebhooks(server, hooks.send) as reviews:
             await asyncio.gather(*(request(number, reviews) for number in range(len(requests_))))
 
     run(main, start=START)

@@ -51,7 +51,7 @@ def test_scales_are_reviewed_as_scales() -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {}), rules=scales))
         change = Patch.merge({"spec": {"replicas": 9}})
 
-        await cluster.ask(lambda: server.patch(DEPLOYMENTS, key("web"), change, WRITE, subresource="scale"))
+        await cluster.execute(lambda: server.patch(DEPLOYMENTS, key("web"), change, WRITE, subresource="scale"))
 
         assert server.get(DEPLOYMENTS, key("web"))["spec"]["replicas"] == 5
         (first,), (second,) = cluster.hooks.requests("/cap"), cluster.hooks.requests("/agree")
@@ -75,7 +75,7 @@ def test_the_status_is_reviewed_as_a_subresource() -> None:
         )
         change = Patch.merge({"status": {"message": "m"}})
 
-        await cluster.ask(lambda: server.patch(PODS, key("p"), change, WRITE, subresource="status"))
+        await cluster.execute(lambda: server.patch(PODS, key("p"), change, WRITE, subresource="status"))
 
         assert server.get(PODS, key("p"))["status"]["message"] == "m"
         assert cluster.hooks.asked == []
@@ -92,8 +92,8 @@ def test_evictions_and_bindings_are_creations_of_a_subresource() -> None:
         def posted(body: Object, subresource: str) -> Any:
             return lambda: server.create(PODS, body, WRITE, namespace="default", name="p", subresource=subresource)
 
-        await cluster.ask(posted({"target": {"name": "n"}}, "binding"))
-        await cluster.ask(posted({"metadata": {"name": "p"}}, "eviction"))
+        await cluster.execute(posted({"target": {"name": "n"}}, "binding"))
+        await cluster.execute(posted({"metadata": {"name": "p"}}, "eviction"))
 
         # The pod deleted by an eviction, and its budget, are written by the server itself.
         assert [
@@ -114,7 +114,7 @@ def test_quota_updates_are_not_reviewed() -> None:
         server.patch(QUOTAS, key("q"), counted, WRITE, subresource="status")
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
 
-        await cluster.ask(lambda: server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default"))
+        await cluster.execute(lambda: server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default"))
 
         assert [request["kind"]["kind"] for request in cluster.hooks.requests("/agree")] == ["ConfigMap"]
         assert server.get(QUOTAS, key("q"))["status"]["used"] == {"configmaps": "1"}
@@ -150,7 +150,7 @@ def test_a_deletion_is_reviewed_with_the_old_object() -> None:
         old = server.create(CONFIG_MAPS, config_map("a"), WRITE, namespace="default")
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
 
-        await cluster.ask(lambda: server.delete(CONFIG_MAPS, key("a"), WRITE, grace_seconds=3))
+        await cluster.execute(lambda: server.delete(CONFIG_MAPS, key("a"), WRITE, grace_seconds=3))
 
         (asked,) = cluster.hooks.requests("/agree")
         assert (None, old) == (asked["object"], asked["oldObject"])
@@ -193,7 +193,7 @@ def test_deletecollection_needs_all_objects_allowed() -> None:
         assert len(server.list(every).items) == 20
 
         server.delete(CONFIG_MAPS, key("m13"), WRITE)
-        await cluster.ask(lambda: server.deletecollection(every, WRITE))
+        await cluster.execute(lambda: server.deletecollection(every, WRITE))
         assert server.list(every).items == []
 
     run_story(story)
@@ -203,7 +203,7 @@ def test_webhook_configurations_are_never_reviewed() -> None:
     async def story(cluster: WebhookCluster) -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/no", DENIED)))
 
-        await cluster.ask(lambda: cluster.server.delete(VALIDATING, Key("", "hooks"), WRITE))
+        await cluster.execute(lambda: cluster.server.delete(VALIDATING, Key("", "hooks"), WRITE))
         await cluster.create(CONFIG_MAPS, config_map("a"))
 
         assert cluster.hooks.asked == []

@@ -49,7 +49,7 @@ def test_a_new_object_is_mutated_then_validated() -> None:
         )
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {"warnings": ["v", "w"]})))
 
-        done = await cluster.ask(
+        done = await cluster.execute(
             lambda: cluster.server.create(
                 PODS, pod() | {"metadata": {"generateName": "p-"}}, WRITE, namespace="default"
             )
@@ -80,7 +80,7 @@ def test_refusals_include_warnings() -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/refuse", {"allowed": False, "warnings": ["v"]})))
 
         with pytest.raises(ApiError) as refused:
-            await cluster.ask(lambda: cluster.server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default"))
+            await cluster.execute(lambda: cluster.server.create(CONFIG_MAPS, config_map(), WRITE, namespace="default"))
 
         assert refused.value.warnings == ("w", "v")
 
@@ -157,7 +157,7 @@ def test_an_update_is_reviewed_with_the_old_object() -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
         change = Patch.merge({"spec": {"replicas": 4}})
 
-        new = (await cluster.ask(lambda: server.patch(DEPLOYMENTS, key("web"), change, WRITE))).value
+        new = (await cluster.execute(lambda: server.patch(DEPLOYMENTS, key("web"), change, WRITE))).value
 
         assert (
             new["spec"]["replicas"],
@@ -185,7 +185,7 @@ def test_a_write_without_changes_is_reviewed() -> None:
         cluster.register(VALIDATING, webhook(cluster.hooks.on("/agree", {})))
         before = server.revision
 
-        await cluster.ask(lambda: server.patch(CONFIG_MAPS, key("a"), Patch.merge({}), WRITE))
+        await cluster.execute(lambda: server.patch(CONFIG_MAPS, key("a"), Patch.merge({}), WRITE))
 
         assert len(cluster.hooks.requests("/agree")) == 1
         assert server.revision == before
@@ -502,7 +502,7 @@ def test_invalid_managed_fields_are_ignored(owners: list[Any], kept: bool) -> No
 
         assert kept is ("managedFields" in new["metadata"])
         change = Patch.merge({"data": {"k": "w"}})
-        await cluster.ask(lambda: cluster.server.patch(CONFIG_MAPS, key("a"), change, Write("other")))
+        await cluster.execute(lambda: cluster.server.patch(CONFIG_MAPS, key("a"), change, Write("other")))
         assert cluster.server.get(CONFIG_MAPS, key("a"))["data"] == {"k": "w"}
 
     run_story(story)

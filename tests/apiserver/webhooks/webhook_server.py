@@ -114,7 +114,7 @@ class WebhookCluster:
     hooks: WebhookServer
     reviews: AdmissionWebhooks
 
-    async def ask(self, verb: Callable[[], Any], user: User = USER) -> ExecutedWrite[Any]:
+    async def execute(self, verb: Callable[[], Any], user: User = USER) -> ExecutedWrite[Any]:
         return await self.reviews.execute(verb, user)
 
     def register(self, resource: Resource, *webhooks: Object, name: str = "hooks") -> None:
@@ -122,7 +122,9 @@ class WebhookCluster:
 
     async def create(self, resource: Resource, body: Object, write: Write = WRITE) -> Object:
         namespace = "default" if resource.namespaced else ""
-        created: Object = (await self.ask(lambda: self.server.create(resource, body, write, namespace=namespace))).value
+        created: Object = (
+            await self.execute(lambda: self.server.create(resource, body, write, namespace=namespace))
+        ).value
         return created
 
 
@@ -174,5 +176,5 @@ def label_response(name: str, value: str = "yes") -> Object:
 async def error_of(cluster: WebhookCluster, error: type[ApiError], verb: Callable[[], Any]) -> ApiError:
     """Return the error of a request that must fail."""
     with pytest.raises(error) as caught:
-        await cluster.ask(verb)
+        await cluster.execute(verb)
     return caught.value

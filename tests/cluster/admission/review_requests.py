@@ -32,8 +32,8 @@ def conversion_review(version: str, *objects: Any) -> bytes:
 
 def response_of(answer: bytes) -> dict[str, Any]:
     """Give the response of an answer that is for us."""
-    told = json.loads(answer)
-    response: dict[str, Any] = told["response"]
+    received = json.loads(answer)
+    response: dict[str, Any] = received["response"]
     assert response["uid"] == UID
     return response
 

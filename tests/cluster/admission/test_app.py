@@ -56,13 +56,13 @@ async def ask(app: ASGIApp, path: str, *parts: bytes, method: str = "POST") -> t
     return status, answer
 
 
-def with_app(story: Callable[[ASGIApp], Awaitable[None]], *, timeout: float = 30.0) -> None:
+def with_app(scenario: Callable[[ASGIApp], Awaitable[None]], *, timeout: float = 30.0) -> None:
     """Run a test with the application."""
 
     async def main() -> None:
         compute = ThreadCompute(2)
         try:
-            await story(admission_app(compute, lambda: CONTEXT.now, timeout=timeout))
+            await scenario(admission_app(compute, lambda: CONTEXT.now, timeout=timeout))
         finally:
             compute.close()
 
@@ -70,7 +70,7 @@ def with_app(story: Callable[[ASGIApp], Awaitable[None]], *, timeout: float = 30
 
 
 def test_each_path_answers_its_kind_of_review() -> None:
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         refused = await ask(app, "/validate", review(node_pool({"budgets": [{"nodes": "many"}]})))
         mended = await ask(app, "/default", review(node_pool({"budgets": [{"nodes": 5}]})))
         converted = await ask(app, "/convert", conversion_review("karpenter.sh/v1", beta_pool()))
@@ -81,7 +81,7 @@ def test_each_path_answers_its_kind_of_review() -> None:
         assert answers[1]["patchType"] == "JSONPatch"
         assert answers[2]["convertedObjects"][0]["apiVersion"] == "karpenter.sh/v1"
 
-    with_app(story)
+    with_app(scenario)
 
 
 def test_objects_are_validated_by_the_clock_and_zone_of_the_controllers() -> None:
@@ -120,12 +120,12 @@ def test_objects_are_validated_by_the_clock_and_zone_of_the_controllers() -> Non
     ],
 )
 def test_a_malformed_review_is_a_bad_request(body: bytes, words: str) -> None:
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         status, answer = await ask(app, "/validate", body)
 
         assert (status, words in answer.decode()) == (400, True), answer
 
-    with_app(story)
+    with_app(scenario)
 
 
 def test_the_deepest_accepted_object_can_be_handled(caplog: pytest.LogCaptureFixture) -> None:
@@ -135,7 +135,7 @@ def test_the_deepest_accepted_object_can_be_handled(caplog: pytest.LogCaptureFix
         deep = {"nodeClassRef": deep}
     pool = {**node_pool(), "spec": {"template": {"spec": deep["nodeClassRef"]}}}
 
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         for path, body in (
             ("/validate", review(pool, node_pool())),
             ("/default", review(pool)),
@@ -143,17 +143,17 @@ def test_the_deepest_accepted_object_can_be_handled(caplog: pytest.LogCaptureFix
         ):
             assert (await ask(app, path, body))[0] == 200
 
-    with_app(story)
+    with_app(scenario)
     assert caplog.records == []
 
 
 def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         status, answer = await ask(app, "/validate", *[b" " * (MOST_BYTES // 4)] * 4, b" ", b"never asked for")
 
         assert (status, answer.decode()) == (413, f"a review must not be larger than {MOST_BYTES} bytes")
 
-    with_app(story)
+    with_app(scenario)
 
 
 def test_the_bytes_of_all_reviews_in_memory_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,32 +162,32 @@ def test_the_bytes_of_all_reviews_in_memory_are_limited(monkeypatch: pytest.Monk
     monkeypatch.setattr(admission, "MOST_AT_ONCE", 10_000)
     sound = review(node_pool())
 
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         slow = asyncio.create_task(ask(app, "/validate", b" " * 9_900, b""))
         await asyncio.sleep(0)
         assert (await ask(app, "/validate", sound))[0] == 429
         assert (await slow)[0] == 408
         assert (await ask(app, "/validate", sound))[0] == 200
 
-    with_app(story)
+    with_app(scenario)
 
 
 def test_receiving_a_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "ARRIVAL_TIMEOUT", 0.05)
 
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         assert (await ask(app, "/validate"))[0] == 408
 
-    with_app(story)
+    with_app(scenario)
 
 
 def test_other_paths_are_not_found() -> None:
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         assert (await ask(app, "/healthz", b"", method="GET")) == (200, b"ok")
         assert [(await ask(app, path, b"", method="GET"))[0] for path in PATHS] == [405] * 3
         assert (await ask(app, "/nothing", b""))[0] == 404
 
-    with_app(story)
+    with_app(scenario)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_an_internal_error_does_not_refuse_the_object(
     for name in ("validate", "default_object", "convert_all"):
         monkeypatch.setattr(admission, name, broken)
 
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         status, answer = await ask(app, path, body)
 
         response = json.loads(answer)["response"]
@@ -217,7 +217,7 @@ def test_an_internal_error_does_not_refuse_the_object(
         assert expected.items() <= response.items()
         assert "unexpected error" in json.dumps(response)
 
-    with_app(story)
+    with_app(scenario)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
@@ -226,7 +226,7 @@ def test_an_object_is_allowed_when_its_review_times_out(monkeypatch: pytest.Monk
     released = threading.Event()
     monkeypatch.setattr(admission, "validate", lambda *_: released.wait(10) and b"")
 
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         try:
             _, answer = await ask(app, "/validate", review(node_pool()))
         finally:
@@ -236,7 +236,7 @@ def test_an_object_is_allowed_when_its_review_times_out(monkeypatch: pytest.Monk
         assert response["allowed"]
         assert response["warnings"] == ["springtide did not check this object: it took more than 0.05 s"]
 
-    with_app(story, timeout=0.05)
+    with_app(scenario, timeout=0.05)
 
 
 def test_a_slow_review_does_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_a_slow_review_does_not_block_others(monkeypatch: pytest.MonkeyPatch) ->
     released = threading.Event()
     monkeypatch.setattr(admission, "default_object", lambda *_: released.wait(10) and b"{}")
 
-    async def story(app: ASGIApp) -> None:
+    async def scenario(app: ASGIApp) -> None:
         slow = asyncio.create_task(ask(app, "/default", review(node_pool())))
         status, _ = await ask(app, "/validate", review(node_pool()))
 
@@ -252,4 +252,4 @@ def test_a_slow_review_does_not_block_others(monkeypatch: pytest.MonkeyPatch) ->
         released.set()
         await slow
 
-    with_app(story)
+    with_app(scenario)

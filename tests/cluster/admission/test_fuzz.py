@@ -74,7 +74,7 @@ def request(random: Random, bodies: Sequence[bytes]) -> bytes:
         [b"connection: close", b"content-type: application/json"],
         _hurt(random.choice(bodies), random),
     )
-    told = [b"content-length: %d" % len(body)]
+    received = [b"content-length: %d" % len(body)]
     match random.randrange(18):
         case 0:
             return random.randbytes(random.randrange(1, 300)) + b"\r\n\r\n"
@@ -87,8 +87,8 @@ def request(random: Random, bodies: Sequence[bytes]) -> bytes:
         case 4:
             headers += random.sample(_HEADERS, random.randint(1, 3))
         case 5:
-            told = random.choice(([], [b"transfer-encoding: chunked"], [random.choice(_HEADERS)]))
-    whole = b"\r\n".join((b" ".join((method, path, version)), *headers, *told, b"", body))
+            received = random.choice(([], [b"transfer-encoding: chunked"], [random.choice(_HEADERS)]))
+    whole = b"\r\n".join((b" ".join((method, path, version)), *headers, *received, b"", body))
     return whole[: random.randrange(1, len(whole))] if random.randrange(18) == 0 else whole
 
 
@@ -168,7 +168,7 @@ def test_no_request_breaks_anything(caplog: pytest.LogCaptureFixture) -> None:
             if status == b"200" and b"application/json" in answer:
                 assert json.loads(answer.partition(b"\r\n\r\n")[2])["response"]["uid"] is not None
 
-    async def story() -> None:
+    async def scenario() -> None:
         compute = ThreadCompute(2)
         try:
             async with serving(admission_app(compute, lambda: CONTEXT.now)) as served:
@@ -180,7 +180,7 @@ def test_no_request_breaks_anything(caplog: pytest.LogCaptureFixture) -> None:
             compute.close()
 
     with caplog.at_level(logging.INFO):
-        asyncio.run(story())
+        asyncio.run(scenario())
     assert seen.total() == REQUESTS
     assert min(seen[b"200"], seen[b"400"]) > REQUESTS // 100
     assert caplog.records == []

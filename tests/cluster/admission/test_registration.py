@@ -74,11 +74,11 @@ def name(item: Object) -> str:
     return text
 
 
-def play(story: Callable[[Scene], Awaitable[None]]) -> None:
+def play(scenario: Callable[[Scene], Awaitable[None]]) -> None:
     """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(Scene(clock))
+        await scenario(Scene(clock))
 
     run(main, start=START)
 
@@ -86,31 +86,31 @@ def play(story: Callable[[Scene], Awaitable[None]]) -> None:
 def test_without_configurations_nothing_is_written() -> None:
     """Webhooks are optional."""
 
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         await scene.publish()
 
         assert scene.world.writes == []
 
-    play(story)
+    play(scenario)
 
 
 def test_publish_returns_whether_both_configurations_exist() -> None:
     """They may be installed later; the CRDs of other programs may never be."""
 
-    async def story(scene: Scene) -> None:
-        told = [await scene.publish()]
+    async def scenario(scene: Scene) -> None:
+        received = [await scene.publish()]
         for each in webhook_configurations(TARGET):
             scene.create(each)
-            told.append(await scene.publish())
-        told.append(await scene.publish())
+            received.append(await scene.publish())
+        received.append(await scene.publish())
 
-        assert told == [False, False, True, True]
+        assert received == [False, False, True, True]
 
-    play(story)
+    play(scenario)
 
 
 def test_installed_configurations_get_the_bundle_and_nothing_else() -> None:
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         installed = webhook_configurations(TARGET, failure_policy="Ignore")
         scene.create(*installed)
         before = {each: scene.get(each)["webhooks"] for each in (VALIDATING, MUTATING)}
@@ -122,11 +122,11 @@ def test_installed_configurations_get_the_bundle_and_nothing_else() -> None:
             del webhook["clientConfig"]["caBundle"]
             assert before[each] == [webhook]
 
-    play(story)
+    play(scenario)
 
 
 def test_a_published_bundle_is_not_written_again() -> None:
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(*webhook_configurations(TARGET), with_conversion(definition(), TARGET))
         await scene.publish()
         scene.world.writes.clear()
@@ -134,17 +134,17 @@ def test_a_published_bundle_is_not_written_again() -> None:
 
         assert scene.world.writes == []
 
-    play(story)
+    play(scenario)
 
 
 def test_our_conversion_gets_the_bundle() -> None:
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(with_conversion(definition(), TARGET))
         await scene.publish()
 
         assert scene.get(POOLS)["spec"]["conversion"] == conversion(TARGET, b"one")
 
-    play(story)
+    play(scenario)
 
 
 def without(version: str) -> Object:
@@ -157,7 +157,7 @@ def without(version: str) -> Object:
 def test_crds_without_conversion_get_the_webhook_if_convert_is_set() -> None:
     """They are installed before it is known whether webhooks are enabled."""
 
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(definition())
         await scene.publish()
         assert scene.world.writes == []
@@ -171,7 +171,7 @@ def test_crds_without_conversion_get_the_webhook_if_convert_is_set() -> None:
         await scene.publish(convert=True)
         assert scene.get(POOLS)["spec"]["conversion"] == conversion(TARGET, b"two")
 
-    play(story)
+    play(scenario)
 
 
 @pytest.mark.parametrize(
@@ -183,19 +183,19 @@ def test_crds_without_conversion_get_the_webhook_if_convert_is_set() -> None:
     ],
 )
 def test_conversions_of_other_programs_are_not_changed(installed: Object) -> None:
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(installed)
         await scene.publish(convert=True)
 
         assert scene.world.writes == []
 
-    play(story)
+    play(scenario)
 
 
 def test_everything_is_created_in_the_embedded_cluster() -> None:
     """Configurations are created with their bundle, and all converted versions are served."""
 
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(definition())
         await scene.publish(create=True)
 
@@ -205,13 +205,13 @@ def test_everything_is_created_in_the_embedded_cluster() -> None:
         assert spec["conversion"] == conversion(TARGET, b"one")
         assert [version["served"] for version in spec["versions"]] == [True, True]
 
-    play(story)
+    play(scenario)
 
 
 def test_the_embedded_cluster_gets_a_new_address() -> None:
     """After a restart on another port the stored configurations have the new one."""
 
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(definition())
         await scene.publish(create=True, target=UrlTarget("https://127.0.0.1:1"))
         await scene.publish(create=True, target=UrlTarget("https://127.0.0.1:2"))
@@ -221,13 +221,13 @@ def test_the_embedded_cluster_gets_a_new_address() -> None:
         client = scene.get(POOLS)["spec"]["conversion"]["webhook"]["clientConfig"]
         assert client["url"] == "https://127.0.0.1:2/convert"
 
-    play(story)
+    play(scenario)
 
 
 def test_a_slow_replica_does_not_overwrite_a_newer_bundle() -> None:
     """The bundle is read after the configuration, and a change in between makes the write a conflict."""
 
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(*webhook_configurations(TARGET))
 
         async def meddle(verb: str, resource: Resource, key: Key) -> None:
@@ -243,13 +243,13 @@ def test_a_slow_replica_does_not_overwrite_a_newer_bundle() -> None:
         assert scene.bundles(VALIDATING) == scene.bundles(MUTATING) == ["two"]
         assert {written.write.manager for written in scene.world.writes} == {"user"}
 
-    play(story)
+    play(scenario)
 
 
 def test_the_published_bundle_is_read() -> None:
     """Its authorities stay trusted when the Secret is lost."""
 
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         registration = WebhookRegistration(scene.line, TARGET)
         assert await registration.published() == b""
 
@@ -259,11 +259,11 @@ def test_the_published_bundle_is_read() -> None:
         await scene.publish()
         assert await registration.published() == b"one"
 
-    play(story)
+    play(scenario)
 
 
 def test_a_configuration_deleted_meanwhile_is_no_error() -> None:
-    async def story(scene: Scene) -> None:
+    async def scenario(scene: Scene) -> None:
         scene.create(*webhook_configurations(TARGET))
 
         async def uninstall(verb: str, resource: Resource, key: Key) -> None:
@@ -276,4 +276,4 @@ def test_a_configuration_deleted_meanwhile_is_no_error() -> None:
         with pytest.raises(NotFound):
             scene.get(VALIDATING)
 
-    play(story)
+    play(scenario)

@@ -56,7 +56,7 @@ class ApiSide:
             return (await answer.json())["response"]
 
 
-def play(story: Callable[[ApiSide], Awaitable[None]], **options: Any) -> None:
+def play(scenario: Callable[[ApiSide], Awaitable[None]], **options: Any) -> None:
     """Serve webhooks on loopback for an API server in memory, and run a test."""
 
     async def main() -> None:
@@ -70,7 +70,7 @@ def play(story: Callable[[ApiSide], Awaitable[None]], **options: Any) -> None:
             ):
                 assert not hooks.ready()
                 await hooks.until_ready()
-                await story(ApiSide(server, hooks))
+                await scenario(ApiSide(server, hooks))
         finally:
             transport.cut()
 
@@ -78,7 +78,7 @@ def play(story: Callable[[ApiSide], Awaitable[None]], **options: Any) -> None:
 
 
 def test_an_api_server_can_call_the_webhooks() -> None:
-    async def story(side: ApiSide) -> None:
+    async def scenario(side: ApiSide) -> None:
         assert side.client_config()["url"] == f"{side.hooks.serving.url}/validate"
         assert side.hooks.ready()
         refused = await side.post("/validate", review(node_pool({"budgets": [{"nodes": "many"}]})))
@@ -89,27 +89,27 @@ def test_an_api_server_can_call_the_webhooks() -> None:
         assert mended["patch"]
         assert converted["result"]["status"] == "Success"
 
-    play(story)
+    play(scenario)
 
 
 def test_through_a_service_the_certificate_is_for_its_name() -> None:
     """API servers verify it for the name of the Service, whatever its address is."""
     target = ServiceTarget(NAMESPACE, "springtide")
 
-    async def story(side: ApiSide) -> None:
+    async def scenario(side: ApiSide) -> None:
         assert side.client_config()["service"]["name"] == "springtide"
         response = await side.post("/validate", review(node_pool()), server_name=target.names[0])
         assert response["allowed"]
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await side.post("/validate", review(node_pool()), server_name="other.svc")
 
-    play(story, target=target)
+    play(scenario, target=target)
 
 
 def test_certificates_change_while_reviews_are_answered() -> None:
     """The Secret is deleted and replaced; an API server with the old bundle may have to retry."""
 
-    async def story(side: ApiSide) -> None:
+    async def scenario(side: ApiSide) -> None:
         before = side.server.get(SECRETS, KEY)["data"]["tls.crt"]
         side.server.delete(SECRETS, KEY, USER)
         answered = 0
@@ -121,7 +121,7 @@ def test_certificates_change_while_reviews_are_answered() -> None:
             except aiohttp.ClientConnectorCertificateError:
                 assert known != side.client_config()["caBundle"]
 
-    play(story, round_seconds=0.02)
+    play(scenario, round_seconds=0.02)
 
 
 def _certificate(side: ApiSide) -> str | None:

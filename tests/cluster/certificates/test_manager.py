@@ -150,13 +150,13 @@ def _signed(certificate: bytes, authority: x509.Certificate) -> bool:
     return True
 
 
-def play(story: Callable[[Cluster], Awaitable[None]]) -> None:
+def play(scenario: Callable[[Cluster], Awaitable[None]]) -> None:
     """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
         cluster = Cluster(clock)
         try:
-            await story(cluster)
+            await scenario(cluster)
         finally:
             for replica in cluster.replicas:
                 replica.crash()
@@ -168,7 +168,7 @@ def play(story: Callable[[Cluster], Awaitable[None]]) -> None:
 def test_two_replicas_that_start_at_once_share_one_certificate() -> None:
     """One creates the Secret, the other reads it."""
 
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         one, other = cluster.add(2)
         await asyncio.gather(one.certificates.ready.wait(), other.certificates.ready.wait())
 
@@ -176,13 +176,13 @@ def test_two_replicas_that_start_at_once_share_one_certificate() -> None:
         writes = [written for written in cluster.world.writes if written.resource.kind == "Secret"]
         assert [(written.verb, written.write.manager) for written in writes] == [("create", "springtide-webhooks")]
 
-    play(story)
+    play(scenario)
 
 
 def test_the_secret_has_the_usual_keys() -> None:
     """Its serving pair is in tls.crt and tls.key."""
 
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
         await one.certificates.ready.wait()
 
@@ -192,11 +192,11 @@ def test_the_secret_has_the_usual_keys() -> None:
         assert base64.b64decode(secret["data"]["tls.crt"]) == one.identity.pair.certificate
         assert base64.b64decode(secret["data"]["bundle.crt"]) == cluster.bundles[-1][1]
 
-    play(story)
+    play(scenario)
 
 
 def test_a_later_replica_uses_the_existing_certificate() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
         await one.certificates.ready.wait()
         before = cluster.secret()
@@ -206,7 +206,7 @@ def test_a_later_replica_uses_the_existing_certificate() -> None:
         assert other.identity.pair == one.identity.pair
         assert before == cluster.secret()
 
-    play(story)
+    play(scenario)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_later_replica_uses_the_existing_certificate() -> None:
 def test_a_deleted_or_invalid_secret_is_replaced(harm: Callable[[Any], None], caplog: pytest.LogCaptureFixture) -> None:
     """No replica serves an untrusted certificate: the old authority stays in the bundle for a while."""
 
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         one, other = cluster.add(2)
         await asyncio.gather(one.certificates.ready.wait(), other.certificates.ready.wait())
         before = one.identity.pair
@@ -236,12 +236,12 @@ def test_a_deleted_or_invalid_secret_is_replaced(harm: Callable[[Any], None], ca
         assert before != one.identity.pair == other.identity.pair
         assert one.identity.pair == read_secret(cluster.secret()).serving.pair
 
-    play(story)
+    play(scenario)
     assert all("will be replaced" in record.message for record in caplog.records if record.levelname == "WARNING")
 
 
 def test_an_overwritten_bundle_is_restored() -> None:
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
         await one.certificates.ready.wait()
         good = cluster.bundles[-1][1]
@@ -255,13 +255,13 @@ def test_an_overwritten_bundle_is_restored() -> None:
         assert cluster.bundles[-1][1] == good
         assert found["webhooks"] == cluster.world.server.get(CONFIGURATIONS, key)["webhooks"]
 
-    play(story)
+    play(scenario)
 
 
 def test_configurations_that_are_installed_later_get_their_bundle_soon() -> None:
     """Until they have it, API servers refuse the writes that they select."""
 
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         (one,) = cluster.add(1, create=False)
         await one.certificates.ready.wait()
         await asyncio.sleep(60)
@@ -274,13 +274,13 @@ def test_configurations_that_are_installed_later_get_their_bundle_soon() -> None
         assert base64.b64decode(found["caBundle"]) == read_secret(cluster.secret()).bundle
         cluster.untrusted.clear()  # no API server calls before there is a configuration
 
-    play(story)
+    play(scenario)
 
 
 def test_failures_of_the_api_server_are_retried() -> None:
     """It is not ready meanwhile, and serves no certificate before its bundle is published."""
 
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         (one,) = cluster.add(1)
 
         async def failing(verb: str, resource: Resource, key: Key) -> None:
@@ -295,7 +295,7 @@ def test_failures_of_the_api_server_are_retried() -> None:
         await asyncio.sleep(60)
         assert one.certificates.ready.is_set()
 
-    play(story)
+    play(scenario)
 
 
 async def nothing(verb: str, resource: Resource, key: Key) -> None:
@@ -323,7 +323,7 @@ def test_every_served_certificate_is_trusted(seed: int, caplog: pytest.LogCaptur
     """Three replicas over several authorities: lost requests, delays and crashes anywhere, API servers that lag."""
     random = Random(seed)
 
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         for replica in cluster.add(3):
             trouble(random, replica.line)
         end = cluster.clock.now() + 7 * DAY
@@ -343,14 +343,14 @@ def test_every_served_certificate_is_trusted(seed: int, caplog: pytest.LogCaptur
         assert len(cluster.bundles) >= 5  # authorities have come and gone
         assert cluster.shows > 50
 
-    play(story)
+    play(scenario)
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_without_a_namespace_nothing_crashes() -> None:
     """It retries until a user creates it."""
 
-    async def story(cluster: Cluster) -> None:
+    async def scenario(cluster: Cluster) -> None:
         certificates = CertificateManager(
             cluster.world.line(),
             namespace="nowhere",
@@ -366,4 +366,4 @@ def test_without_a_namespace_nothing_crashes() -> None:
             cluster.world.server.get(SECRETS, Key("nowhere", SECRET_NAME))
         task.cancel()
 
-    play(story)
+    play(scenario)

@@ -160,8 +160,8 @@ def refuses(code: int, reason: str, message: str = "no", *, details: Object | No
 
 
 def status(code: int, reason: str, message: str = "no", details: Object | None = None) -> Object:
-    told = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
-    return told | {"code": code, "reason": reason, "message": message, "details": details or {}}
+    received = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+    return received | {"code": code, "reason": reason, "message": message, "details": details or {}}
 
 
 async def cuts(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -202,9 +202,9 @@ def streams(*chunks: bytes, then: Step | None = None) -> Step:
     return step
 
 
-def line(kind: str, told: Any) -> bytes:
+def line(kind: str, received: Any) -> bytes:
     """Write one line of a watch."""
-    return json.dumps({"type": kind, "object": told}).encode() + b"\n"
+    return json.dumps({"type": kind, "object": received}).encode() + b"\n"
 
 
 def pod(name: str, version: int = 1) -> Object:

@@ -108,7 +108,7 @@ def test_nothing_is_left_open(said: bytes, left: Left, tls: bool, monkeypatch: p
 
     gc.collect()
     found: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda told: found.append(str(told.exc_value)))
+    monkeypatch.setattr(sys, "unraisablehook", lambda received: found.append(str(received.exc_value)))
     with deaf_server(said, tls=tls) as url:
         asyncio.run(play(url))
         gc.collect()

@@ -61,16 +61,16 @@ async def embedded(folder: Path) -> AsyncIterator[tuple[ApiServer, HttpTransport
                 app.close()
 
 
-def play(folder: Path, story: Callable[[ApiServer, HttpTransport], Awaitable[None]]) -> None:
+def play(folder: Path, scenario: Callable[[ApiServer, HttpTransport], Awaitable[None]]) -> None:
     async def run() -> None:
         async with embedded(folder) as (server, transport):
-            await story(server, transport)
+            await scenario(server, transport)
 
     asyncio.run(run())
 
 
 def test_objects_are_created_changed_and_deleted(tmp_path: Path) -> None:
-    async def story(server: ApiServer, transport: HttpTransport) -> None:
+    async def scenario(server: ApiServer, transport: HttpTransport) -> None:
         made = await transport.create(NODES, node("a"), WRITE)
         with pytest.raises(AlreadyExists, match='nodes "a" already exists'):
             await transport.create(NODES, node("a"), WRITE)
@@ -90,12 +90,12 @@ def test_objects_are_created_changed_and_deleted(tmp_path: Path) -> None:
         with pytest.raises(NotFound, match='nodes "a" not found'):
             await transport.get(NODES, Key("", "a"))
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 @pytest.mark.parametrize("view", [pytest.param(dict, id="whole objects"), pytest.param(Node, id="a view")])
 def test_a_store_follows_the_server(tmp_path: Path, view: type[Any]) -> None:
-    async def story(server: ApiServer, transport: HttpTransport) -> None:
+    async def scenario(server: ApiServer, transport: HttpTransport) -> None:
         for number in range(50):
             server.create(NODES, node(f"n{number}"), WRITE)
         store: Store[Any] = Store(record=lambda item: type(item))
@@ -124,11 +124,11 @@ def test_a_store_follows_the_server(tmp_path: Path, view: type[Any]) -> None:
         with suppress(asyncio.CancelledError):
             await running
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_pages_show_one_version(tmp_path: Path) -> None:
-    async def story(server: ApiServer, transport: HttpTransport) -> None:
+    async def scenario(server: ApiServer, transport: HttpTransport) -> None:
         for number in range(7):
             server.create(NODES, node(f"n{number}"), WRITE)
         page = await transport.list(Selection(NODES, view=Node), limit=3)
@@ -143,20 +143,20 @@ def test_pages_show_one_version(tmp_path: Path) -> None:
         assert names == [f"n{number}" for number in range(7)]
         assert len(versions) == 1
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_discovery_finds_the_kinds(tmp_path: Path) -> None:
-    async def story(server: ApiServer, transport: HttpTransport) -> None:
+    async def scenario(server: ApiServer, transport: HttpTransport) -> None:
         found = await discover(transport)
         assert found.named("no") == NODES
         assert found.resource_of("apps/v1", "Deployment") == Resource("apps", "v1", "deployments", "Deployment")
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_a_wrong_token_is_rejected(tmp_path: Path) -> None:
-    async def story(server: ApiServer, transport: HttpTransport) -> None:
+    async def scenario(server: ApiServer, transport: HttpTransport) -> None:
         wrong = ClusterAccess(
             transport.access.server,
             trust=ServerTrust(insecure=True),
@@ -166,11 +166,11 @@ def test_a_wrong_token_is_rejected(tmp_path: Path) -> None:
             with pytest.raises(Unauthorized):
                 await other.get(NODES, Key("", "a"))
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)
 
 
 def test_a_version_that_is_compacted_is_gone(tmp_path: Path) -> None:
-    async def story(server: ApiServer, transport: HttpTransport) -> None:
+    async def scenario(server: ApiServer, transport: HttpTransport) -> None:
         server.create(NODES, node("a"), WRITE)
         server.compact(server.revision)
         server.create(NODES, node("b"), WRITE)
@@ -178,4 +178,4 @@ def test_a_version_that_is_compacted_is_gone(tmp_path: Path) -> None:
             async for _ in transport.watch(Selection(NODES), version="1"):
                 pass
 
-    play(tmp_path, story)
+    play(tmp_path, scenario)

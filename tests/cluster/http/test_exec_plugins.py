@@ -151,14 +151,14 @@ def test_the_plugin_gets_the_settings_of_the_kubeconfig(tmp_path: Path, api_vers
     found = load_kubeconfig(tmp_path / "config", environment={})
 
     assert asyncio.run(found.credentials.authenticate()) == Authentication("Bearer t")
-    told = {"server": "https://x", "certificate-authority-data": "Q0E=", "config": {"audience": "x"}}
+    received = {"server": "https://x", "certificate-authority-data": "Q0E=", "config": {"audience": "x"}}
     assert plugin.runs == [
         {
             "arguments": ["get", "token"],
             "info": {
                 "apiVersion": api_version,
                 "kind": "ExecCredential",
-                "spec": {"interactive": False, "cluster": told},
+                "spec": {"interactive": False, "cluster": received},
             },
             "variable": "value",
             "terminal": False,

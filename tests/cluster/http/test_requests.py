@@ -309,7 +309,7 @@ def test_cookies_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "told"),
+    ("headers", "received"),
     [
         pytest.param({"Date": "Sun, 06 Nov 1994 08:49:37 GMT"}, 784111777, id="a date"),
         pytest.param({}, None, id="none"),
@@ -317,11 +317,11 @@ def test_cookies_are_not_kept() -> None:
         pytest.param({"Date": "Sun, 06 Nov 99999999999 08:49:37 GMT"}, None, id="an impossible date"),
     ],
 )
-def test_the_time_of_the_server(headers: dict[str, Any], told: int | None) -> None:
+def test_the_time_of_the_server(headers: dict[str, Any], received: int | None) -> None:
     async def play() -> None:
         async with playing(answers({}, **headers)) as server, connected(server) as transport:
             assert transport.server_time is None
             await transport.get(PODS, WEB)
-            assert transport.server_time == told
+            assert transport.server_time == received
 
     asyncio.run(play())

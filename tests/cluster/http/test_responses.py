@@ -44,9 +44,9 @@ def test_retry_after_is_in_the_header_or_in_the_details(header: str, seconds: fl
     assert error_from_response(429, body, {"Retry-After": header}, now=60.0).retry_after == seconds
 
 
-@pytest.mark.parametrize(("told", "seconds"), [(-3, 0.0), (10**30, 600.0), (0, None)])
-def test_retry_after_of_the_details_is_bounded(told: int, seconds: float | None) -> None:
-    body = json.dumps(status(503, "ServiceUnavailable", details={"retryAfterSeconds": told})).encode()
+@pytest.mark.parametrize(("received", "seconds"), [(-3, 0.0), (10**30, 600.0), (0, None)])
+def test_retry_after_of_the_details_is_bounded(received: int, seconds: float | None) -> None:
+    body = json.dumps(status(503, "ServiceUnavailable", details={"retryAfterSeconds": received})).encode()
 
     assert error_from_response(503, body, {}, now=0.0).retry_after == seconds
 

@@ -73,7 +73,7 @@ async def watched(
     return events, None
 
 
-def told(events: list[WatchEvent]) -> list[tuple[WatchEventType, str]]:
+def received(events: list[WatchEvent]) -> list[tuple[WatchEventType, str]]:
     return [
         (event.change, event.object["metadata"]["resourceVersion"])
         if isinstance(event.object, dict)
@@ -91,7 +91,7 @@ def test_all_events_come_in_order_however_they_are_cut(view: type[Any], size: in
     events, error = asyncio.run(watched(streams(*chunks), view=view))
 
     assert error is None
-    assert told(events) == [
+    assert received(events) == [
         (WatchEventType.ADDED, "1"),
         (WatchEventType.MODIFIED, "2"),
         (WatchEventType.DELETED, "3"),
@@ -145,14 +145,14 @@ def test_the_size_of_a_line_is_counted_from_its_beginning() -> None:
 def test_events_before_a_failure_are_delivered(ending: Step, error: type[ClusterError]) -> None:
     events, raised = asyncio.run(watched(ending))
 
-    assert told(events) == [(WatchEventType.ADDED, "1")]
+    assert received(events) == [(WatchEventType.ADDED, "1")]
     assert type(raised) is error
 
 
 def test_empty_lines_mean_nothing() -> None:
     events, raised = asyncio.run(watched(streams(b"\n", b"\r\n \n" + EVERYTHING[0], b"\n\n")))
 
-    assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
+    assert (received(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
 def test_events_before_an_object_that_does_not_fit_the_view_are_delivered() -> None:
@@ -160,7 +160,7 @@ def test_events_before_an_object_that_does_not_fit_the_view_are_delivered() -> N
 
     events, raised = asyncio.run(watched(streams(chunk), view=View))
 
-    assert told(events) == [(WatchEventType.ADDED, "1")]
+    assert received(events) == [(WatchEventType.ADDED, "1")]
     assert isinstance(raised, msgspec.ValidationError)
 
 
@@ -187,7 +187,7 @@ def test_a_stream_without_data_ends() -> None:
 
     events, raised = asyncio.run(watched(streams(EVERYTHING[0], then=hangs), settings=settings))
 
-    assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
+    assert (received(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
 def test_a_watch_that_is_not_answered_is_lost() -> None:
@@ -208,7 +208,7 @@ def test_a_watch_that_the_server_does_not_end_is_ended() -> None:
 
     events, raised = asyncio.run(play())
 
-    assert (told(events), raised) == ([(WatchEventType.ADDED, "1")], None)
+    assert (received(events), raised) == ([(WatchEventType.ADDED, "1")], None)
 
 
 def test_a_watch_that_ends_cancels_its_deadline() -> None:

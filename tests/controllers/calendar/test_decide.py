@@ -1,4 +1,4 @@
-"""What a calendar comes to at an instant, against a slow reading of the same days by the standard library."""
+"""What the status of a Calendar says at an instant, against a slow computation of the same days with zoneinfo."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from springtide.apis.meta.times import parse_instant
-from springtide.cluster.conditions import ConditionStatus
+from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.resources import Object
-from springtide.controllers.calendar import CalendarDecision, decide
+from springtide.controllers.calendar.decide import decide
+from springtide.controllers.decision import Decision
 
 
 def calendar(**spec: Any) -> Object:
@@ -27,8 +28,20 @@ def calendar(**spec: Any) -> Object:
     }
 
 
-def at(text: str, **spec: Any) -> CalendarDecision:
+def at(text: str, **spec: Any) -> Decision[None]:
     return decide(calendar(**spec), parse_instant(text))
+
+
+def dates_of(decision: Decision[None]) -> tuple[str, ...]:
+    return tuple(decision.status["nextDates"] or ())
+
+
+def ready(decision: Decision[None]) -> Condition:
+    return decision.condition("Ready")
+
+
+def active_of(decision: Decision[None]) -> Condition:
+    return decision.condition("Active")
 
 
 BERLIN = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24", "2026-12-25", "2026-12-31"]}
@@ -83,43 +96,57 @@ def test_a_calendar_over_time(
     now: str, active: ConditionStatus, dates: tuple[str, ...], until: str | None, message: str
 ) -> None:
     """Each instant has these days, and holds until the next midnight that matters."""
-    outcome = at(now, **BERLIN)
+    decision = at(now, **BERLIN)
 
-    assert (outcome.active.status, outcome.dates, outcome.active.message) == (active, dates, message)
-    assert outcome.until == (parse_instant(until) if until else None)
-    assert (outcome.ready.status, outcome.ready.reason) == (ConditionStatus.TRUE, "Resolved")
+    assert (active_of(decision).status, dates_of(decision), active_of(decision).message) == (
+        active,
+        dates,
+        message,
+    )
+    assert decision.requeue_at == (parse_instant(until) if until else None)
+    assert (ready(decision).status, ready(decision).reason) == (
+        ConditionStatus.TRUE,
+        "Resolved",
+    )
 
 
 def test_without_a_zone_days_are_those_of_utc() -> None:
     """The effective zone stands in the condition."""
-    outcome = at("2026-12-23T23:30:00Z", dates=["2026-12-24"])
+    decision = at("2026-12-23T23:30:00Z", dates=["2026-12-24"])
 
-    assert outcome.active.status is ConditionStatus.FALSE
-    assert outcome.ready.message == "days begin and end at midnight in UTC"
+    assert active_of(decision).status is ConditionStatus.FALSE
+    assert ready(decision).message == "days begin and end at midnight in UTC"
 
 
 def test_at_most_five_days_are_listed() -> None:
     """A calendar that goes on for ever has a short status."""
-    outcome = at("2026-06-01T00:00:00Z", yearly=["02-29", "06-01"])
+    decision = at("2026-06-01T00:00:00Z", yearly=["02-29", "06-01"])
 
-    assert outcome.dates == ("2026-06-01", "2027-06-01", "2028-02-29", "2028-06-01", "2029-06-01")
+    assert dates_of(decision) == ("2026-06-01", "2027-06-01", "2028-02-29", "2028-06-01", "2029-06-01")
 
 
 def test_all_problems_stand_in_the_message() -> None:
-    """Whoever mends the calendar wants to know everything at once."""
-    outcome = at("2026-06-01T00:00:00Z", timeZone="CEST", dates=["2026-02-30"])
+    """The author of the calendar sees all errors at once."""
+    decision = at("2026-06-01T00:00:00Z", timeZone="CEST", dates=["2026-02-30"])
 
-    assert (outcome.ready.status, outcome.ready.reason) == (ConditionStatus.FALSE, "Invalid")
-    assert "spec.timeZone: " in outcome.ready.message
-    assert "spec.dates[0]: " in outcome.ready.message
-    assert (outcome.active.status, outcome.dates, outcome.until) == (ConditionStatus.UNKNOWN, (), None)
+    assert (ready(decision).status, ready(decision).reason) == (
+        ConditionStatus.FALSE,
+        "Invalid",
+    )
+    assert "spec.timeZone: " in ready(decision).message
+    assert "spec.dates[0]: " in ready(decision).message
+    assert (active_of(decision).status, dates_of(decision), decision.requeue_at) == (
+        ConditionStatus.UNKNOWN,
+        (),
+        None,
+    )
 
 
 def test_warnings_do_not_hold_a_calendar_back() -> None:
     """An empty calendar is probably a mistake, and works all the same."""
-    outcome = at("2026-06-01T00:00:00Z")
+    decision = at("2026-06-01T00:00:00Z")
 
-    assert (outcome.ready.status, outcome.active.status, outcome.until) == (
+    assert (ready(decision).status, active_of(decision).status, decision.requeue_at) == (
         ConditionStatus.TRUE,
         ConditionStatus.FALSE,
         None,
@@ -131,10 +158,13 @@ def test_holidays_that_are_not_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "holidays", None)
     monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda name: None)
 
-    outcome = at("2026-06-01T00:00:00Z", holidays={"country": "DE"})
+    decision = at("2026-06-01T00:00:00Z", holidays={"country": "DE"})
 
-    assert (outcome.ready.status, outcome.ready.reason) == (ConditionStatus.FALSE, "HolidaysUnavailable")
-    assert "springtide[holidays]" in outcome.ready.message
+    assert (ready(decision).status, ready(decision).reason) == (
+        ConditionStatus.FALSE,
+        "HolidaysUnavailable",
+    )
+    assert "springtide[holidays]" in ready(decision).message
 
 
 def test_public_holidays_are_days_of_the_calendar() -> None:
@@ -142,17 +172,17 @@ def test_public_holidays_are_days_of_the_calendar() -> None:
     if importlib.util.find_spec("holidays") is None:
         pytest.skip("needs the holidays package: pip install springtide[holidays]")
 
-    outcome = at("2026-12-24T12:00:00Z", holidays={"country": "DE"})
+    decision = at("2026-12-24T12:00:00Z", holidays={"country": "DE"})
 
-    assert outcome.dates[:2] == ("2026-12-25", "2026-12-26")
+    assert dates_of(decision)[:2] == ("2026-12-25", "2026-12-26")
 
 
 def test_a_day_that_a_zone_skips_is_none() -> None:
     """Samoa went from 29 to 31 December 2011."""
-    outcome = at("2011-12-29T12:00:00Z", timeZone="Pacific/Apia", dates=["2011-12-30", "2011-12-31"])
+    decision = at("2011-12-29T12:00:00Z", timeZone="Pacific/Apia", dates=["2011-12-30", "2011-12-31"])
 
-    assert outcome.dates == ("2011-12-31",)
-    assert outcome.until == parse_instant("2011-12-30T10:00:00Z")
+    assert dates_of(decision) == ("2011-12-31",)
+    assert decision.requeue_at == parse_instant("2011-12-30T10:00:00Z")
 
 
 # Zones that change at midnight, over it, by odd amounts, or skip a day.
@@ -178,21 +208,21 @@ def slow_dates(days: set[datetime.date], zone: ZoneInfo, now: int) -> tuple[str,
 @example(zone="America/Sao_Paulo", days={datetime.date(2011, 2, 19)}, now=parse_instant("2011-02-20T01:30:00Z"))
 @example(zone="America/Sao_Paulo", days={datetime.date(2011, 2, 19)}, now=parse_instant("2011-02-20T02:30:00Z"))
 def test_the_decision_agrees_with_the_slow_reading(zone: str, days: set[datetime.date], now: int) -> None:
-    """Days are right now; they stay so until just before `until`, and not beyond."""
+    """Days are right now; they stay so until just before `requeue_at`, and not beyond."""
     clock = ZoneInfo(zone)
     spec = {"timeZone": zone, "dates": sorted(day.isoformat() for day in days)}
-    outcome = decide(calendar(**spec), now)
+    decision = decide(calendar(**spec), now)
 
     def state(t: int) -> tuple[bool, tuple[str, ...]]:
         return shown(clock, t) in days, slow_dates(days, clock, t)
 
-    assert (outcome.active.status is ConditionStatus.TRUE, outcome.dates) == state(now)
-    if outcome.until is None:
-        assert not outcome.dates
+    assert (active_of(decision).status is ConditionStatus.TRUE, dates_of(decision)) == state(now)
+    if decision.requeue_at is None:
+        assert not dates_of(decision)
         return
-    assert now < outcome.until
+    assert now < decision.requeue_at
     listed = shown(clock, now) if shown(clock, now) in days else None
-    for t in (*range(now, outcome.until, 1800), outcome.until - 1):
+    for t in (*range(now, decision.requeue_at, 1800), decision.requeue_at - 1):
         assert (shown(clock, t) if shown(clock, t) in days else None) == listed
-    after = shown(clock, outcome.until)
+    after = shown(clock, decision.requeue_at)
     assert (after if after in days else None) != listed

@@ -18,7 +18,7 @@ from springtide.controllers.cron_federated_hpa.cursor import (
 )
 
 CREATED, EDITED, HANDLED, NOW = 1_000, 5_000, 4_000, 9_000
-LIFE = ObjectAge(CREATED, EDITED)
+AGE = ObjectAge(CREATED, EDITED)
 SAME = timing_fingerprint("30 8 * * *", None, None)
 OTHER = timing_fingerprint("30 9 * * *", None, None)
 
@@ -74,13 +74,13 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
     [
         pytest.param(None, {}, RuleWindow(EDITED), id="new-object"),
         pytest.param(
-            None, {"life": ObjectAge(CREATED, None)}, RuleWindow(CREATED), id="new-object-without-managed-fields"
+            None, {"age": ObjectAge(CREATED, None)}, RuleWindow(CREATED), id="new-object-without-managed-fields"
         ),
         pytest.param(None, {"recorded": 8_000}, RuleWindow(8_000), id="taken-over-with-a-history"),
         pytest.param(None, {"in_force": False}, RuleWindow(EDITED, EDITED), id="new-and-suspended"),
         pytest.param({}, {}, RuleWindow(EDITED), id="new-rule"),
         pytest.param({}, {"recorded": 8_000}, RuleWindow(8_000), id="mark-removed-by-hand"),
-        pytest.param({}, {"life": ObjectAge(CREATED, None)}, RuleWindow(NOW), id="new-rule-without-managed-fields"),
+        pytest.param({}, {"age": ObjectAge(CREATED, None)}, RuleWindow(NOW), id="new-rule-without-managed-fields"),
         pytest.param({"up": RuleProgress(HANDLED, SAME, True)}, {}, RuleWindow(HANDLED), id="as-before"),
         pytest.param(
             {"up": RuleProgress(HANDLED, SAME, True)}, {"recorded": 8_000}, RuleWindow(8_000), id="cursor-behind"
@@ -93,7 +93,7 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
         pytest.param({"up": RuleProgress(HANDLED, SAME, False)}, {}, RuleWindow(EDITED), id="resumed"),
         pytest.param(
             {"up": RuleProgress(HANDLED, SAME, False)},
-            {"life": ObjectAge(CREATED, None)},
+            {"age": ObjectAge(CREATED, None)},
             RuleWindow(NOW),
             id="resumed-without-managed-fields",
         ),
@@ -116,7 +116,7 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
             id="still-suspended",
         ),
         pytest.param(
-            {"up": RuleProgress(HANDLED, OTHER, True)}, {"life": ObjectAge(CREATED, 9_900)}, RuleWindow(NOW), id="clock"
+            {"up": RuleProgress(HANDLED, OTHER, True)}, {"age": ObjectAge(CREATED, 9_900)}, RuleWindow(NOW), id="clock"
         ),
         pytest.param(
             {"up": RuleProgress(500, SAME, True)}, {}, RuleWindow(CREATED), id="copied-with-the-cursor-of-another"
@@ -131,7 +131,7 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
         ),
         pytest.param(
             {"up": RuleProgress(HANDLED, SAME, True)},
-            {"life": ObjectAge(999_000, EDITED)},
+            {"age": ObjectAge(999_000, EDITED)},
             RuleWindow(HANDLED),
             id="created-ahead",
         ),
@@ -141,6 +141,6 @@ def test_from_when_on_firings_count(
     before: dict[str, RuleProgress] | None, asked: dict[str, Any], expected: RuleWindow
 ) -> None:
     """Nothing counts from before the object, the rule, its being resumed or its times were there."""
-    question = {"timing": SAME, "in_force": True, "recorded": None, "life": LIFE, "now": NOW, **asked}
+    question = {"timing": SAME, "in_force": True, "recorded": None, "age": AGE, "now": NOW, **asked}
 
     assert rule_window(before, "up", **question) == expected

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.explained import NIGHTLY, WEB, condition, explained, stops
+from tests.controllers.explained import MONDAY, NIGHTLY, WEB, explained, loaded, stops, written
 
+from springtide.apis.meta.times import parse_instant
+from springtide.controllers.conflicts import AutoscalerRecord
+from springtide.controllers.cron_federated_hpa.decide import decide, evaluate
+from springtide.controllers.cron_federated_hpa.records import compile_cron, record_of
 from springtide.controllers.explanation import TargetState
 
 UP = {
@@ -29,6 +33,19 @@ def history(*entries: dict[str, Any], **others: Any) -> dict[str, Any]:
     return {"executionHistories": list(entries), **others}
 
 
+def reported_conditions(*conflicts: AutoscalerRecord) -> list[dict[str, Any]]:
+    """Give the conditions that the controller writes."""
+    record = record_of(load_item(NIGHTLY))
+    evaluation = evaluate(record, compile_cron(record, "UTC"), {}, default_zone="UTC", now=parse_instant(MONDAY))
+    found: list[dict[str, Any]] = written(decide(evaluation, conflicts, "UTC"))["conditions"]
+    return found
+
+
+def load_item(text: str) -> dict[str, Any]:
+    value = loaded(text).value
+    return {**value, "metadata": {**value["metadata"], "uid": "1", "resourceVersion": "1"}}
+
+
 def failed(rule: str, message: str) -> dict[str, Any]:
     at = "2026-11-16T07:30:00Z"
     return {"ruleName": rule, "failedExecutions": [{"scheduleTime": at, "executionTime": at, "message": message}]}
@@ -39,7 +56,7 @@ def test_it_wants_what_the_latest_execution_set() -> None:
     assert dict(explanation.wants) == {"replicas": 10}
     assert explanation.because == (
         "rule `up` set 10 replicas on Mon 2026-11-16 08:30 Europe/Berlin, 42 s late",
-        "Deployment `web` has 10 replicas, 7 of them there",
+        "Deployment `web` has 10 replicas, 7 of them exist",
     )
     assert explanation.stopped == ()
 
@@ -106,7 +123,7 @@ def test_a_suspended_rule_is_told_and_has_no_next() -> None:
             "2026-11-13T07:30:00Z", {}, ["nothing has been done since Fri 2026-11-13 08:30 Europe/Berlin"], id="overdue"
         ),
         pytest.param("2026-11-13T07:30:00Z", {"present": False}, [], id="another time is asked for"),
-        pytest.param("2026-11-13T07:30:00Z", {"paused": "somebody"}, ["no controller touches it"], id="paused"),
+        pytest.param("2026-11-13T07:30:00Z", {"paused": "an annotation"}, ["no controller touches it"], id="paused"),
         pytest.param(None, {}, [], id="nothing announced"),
     ],
 )
@@ -168,9 +185,9 @@ def test_bounds_of_an_autoscaler_are_told_in_words() -> None:
 @pytest.mark.parametrize(
     ("conditions", "what"),
     [
-        pytest.param([], ["Deployment `web` has another master"], id="found by us"),
+        pytest.param([], ["another autoscaler scales Deployment `web`"], id="found by us"),
         pytest.param(
-            [condition("Ready", "True"), condition("Unopposed", "False")],
+            reported_conditions(AutoscalerRecord("HorizontalAutoscaler", "web", None)),
             ["Unopposed is False"],
             id="told by the controller, and not twice",
         ),

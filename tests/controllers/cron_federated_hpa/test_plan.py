@@ -214,7 +214,7 @@ def test_the_next_firing_is_one_that_comes() -> None:
     decided = plan_firings([candidate("r", "0 * * * *", instant("12:00"))], instant("09:00"))
 
     assert decided.next == {"r": instant("13:00")}
-    assert decided.wake == instant("13:00")
+    assert decided.requeue_at == instant("13:00")
     assert decided.settled == {"r": instant("12:00")}
 
 

@@ -126,7 +126,7 @@ def test_m15_a_minimum_above_the_maximum_is_refused() -> None:
     )
     assert failures(outcome, "r") == [("2026-06-05T08:30:00Z", words)]
     assert changes(outcome, "FederatedHPA", "minReplicas") == []
-    assert events(outcome, "ScaleFailed") == [f"rule `r` could not do its firing of 2026-06-05T08:30:00Z: {words}"]
+    assert events(outcome, "ScaleFailed") == [f"rule `r` could not apply its firing of 2026-06-05T08:30:00Z: {words}"]
 
 
 def test_m16_a_suspended_rule_does_nothing() -> None:

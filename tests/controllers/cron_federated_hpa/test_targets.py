@@ -290,7 +290,7 @@ def test_answers_of_the_server(answer: Exception, times: int, applied_at: str, w
     else:
         ((at, message),) = failures(outcome, "r")
         assert (at, message) == (FIRES, f"Deployment `shop` {words}")
-        assert events(outcome, "ScaleFailed") == [f"rule `r` could not do its firing of {FIRES}: {message}"]
+        assert events(outcome, "ScaleFailed") == [f"rule `r` could not apply its firing of {FIRES}: {message}"]
 
 
 def test_a_target_that_goes_and_comes_back() -> None:

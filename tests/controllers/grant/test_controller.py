@@ -8,8 +8,9 @@ import pytest
 
 from springtide.apis.springtide.grants import GrantedResource, is_granted
 from springtide.cluster.conditions import ConditionStatus
-from springtide.controllers.grant import GrantController, decide
-from springtide.controllers.grants import ALL_GRANTS, GRANTS
+from springtide.controllers.grant import GrantController
+from springtide.controllers.grant.decide import decide
+from springtide.controllers.grant.state import ALL_GRANTS, GRANTS
 from springtide.simulator.scenario import Scenario, delete, edit
 
 QUEUE = "arn:aws:sqs:*:*:team-a-*"
@@ -57,8 +58,8 @@ def grant(**spec: Any) -> dict[str, Any]:
     ],
 )
 def test_what_a_grant_says(item: dict[str, Any], expected: tuple[ConditionStatus, str, str]) -> None:
-    """In words for whoever waits for it."""
-    ready = decide(item, now=0)
+    """The message of `Ready` counts what the grant allows, or lists its errors."""
+    (ready,) = decide(item, now=0).conditions
 
     assert expected == (ready.status, ready.reason, ready.message)
 
@@ -78,7 +79,7 @@ HERE, THERE = "https://prom.example.com/", "https://mimir.example.com/"
         pytest.param(grant(urls=[HERE]), [HERE], id="in-force"),
         pytest.param(grant(urls=[HERE, "ftp://example.com/"]), [], id="one-error-beside-what-is-right"),
         pytest.param(grant(urls=[HERE], urs=[THERE]), [], id="unknown-field"),
-        pytest.param(grant(namespaces=[], urls=[HERE]), [], id="for-nobody"),
+        pytest.param(grant(namespaces=[], urls=[HERE]), [], id="no-namespaces"),
         pytest.param(extended(f"urls: ['{HERE}']"), [HERE], id="extensions"),
         pytest.param(extended(f"urls: ['{THERE}']", urls=[HERE]), [THERE], id="extensions-instead"),
         pytest.param(extended("urls: [", urls=[HERE]), [], id="extensions-with-errors"),
@@ -90,7 +91,8 @@ def test_what_is_enforced_is_what_the_status_says(item: dict[str, Any], reachabl
     specs = [] if granted is None else [granted]
 
     assert [url for url in (HERE, THERE) if is_granted(specs, "team-a", GrantedResource.URL, url)] == reachable
-    assert decide(item, now=0).status == (ConditionStatus.TRUE if reachable else ConditionStatus.FALSE)
+    (ready,) = decide(item, now=0).conditions
+    assert ready.status == (ConditionStatus.TRUE if reachable else ConditionStatus.FALSE)
 
 
 def test_the_status_follows_the_grant() -> None:

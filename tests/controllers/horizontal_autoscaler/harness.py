@@ -11,7 +11,7 @@ import msgspec
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, HorizontalAutoscalerSpec
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key, Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
 from springtide.metrics.series import SeriesStore, SeriesValue
@@ -116,6 +116,22 @@ class Meter(MetricReader):
 _SERIES = re.compile(r'(?P<metric>karpenter_\w+)\{name="(?P<name>\w+)"\}')
 
 
+class ProvidedSeries(SeriesStore):
+    """A store that has the series of a test from the beginning of each leadership term, without a provider."""
+
+    def __init__(self, series: dict[Key, dict[str, SeriesValue]]) -> None:
+        super().__init__()
+        self._provided = series
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin with the series of the test."""
+        super().reset()
+        for key, values in self._provided.items():
+            self.put(key, values, fresh_until=None)
+        self.mark_synced()
+
+
 class Stage:
     """A shop with a Deployment, and the numbers that its autoscaler reads.
 
@@ -131,11 +147,8 @@ class Stage:
 
     def services(self, incarnation: ProcessRun) -> Services:
         """Offer a book with the series, a reader and trust."""
-        book = SeriesStore()
+        book = ProvidedSeries(self.series)
         self._books.append(book)
-        for key, values in self.series.items():
-            book.put(key, values, fresh_until=None)
-        book.mark_synced()
         return Services(book, Meter(book, self.server), GrantPolicy(everything=self._everything))
 
     def tell(self, query: str, value: str | int | None, namespace: str = "shop") -> None:

@@ -13,6 +13,7 @@ from springtide.apis.meta.times import parse_instant
 from springtide.cluster.resources import Key, Resource
 from springtide.cluster.transport import Patch
 from springtide.controllers.horizontal_autoscaler import HORIZONTAL_AUTOSCALERS, HorizontalAutoscalerController
+from springtide.controllers.horizontal_autoscaler.decide import QUIET_PERIOD
 from springtide.simulator.virtual_time import VirtualClock, run
 
 START = parse_instant("2026-06-01T08:00:00Z")
@@ -45,7 +46,7 @@ def test_a_clock_that_is_set(query: str, step: int) -> None:
         await virtual.sleep(1)
         patch = Patch.merge({"spec": {"replicas": 2}})
         world.server.patch(DEPLOYMENTS, Key("work", "web"), patch, USER)
-        await virtual.sleep(2 * HorizontalAutoscalerController.quiet_period)
+        await virtual.sleep(2 * QUIET_PERIOD)
         assert replicas() == 4
         await process.manager.stop()
 

@@ -43,8 +43,8 @@ def _warned(outcome: Outcome, name: str = "web") -> list[tuple[str, int]]:
 @pytest.mark.parametrize(
     ("rival", "words"),
     [
-        pytest.param(OTHER, "HorizontalAutoscaler other", id="one-of-ours"),
-        pytest.param(STOCK, "HorizontalPodAutoscaler stock", id="a-stock-one"),
+        pytest.param(OTHER, "HorizontalAutoscaler `other`", id="one-of-ours"),
+        pytest.param(STOCK, "HorizontalPodAutoscaler `stock`", id="a-stock-one"),
     ],
 )
 def test_a_rival_is_told_of_as_soon_as_it_comes_and_as_it_goes(rival: Object, words: str) -> None:

@@ -22,7 +22,7 @@ from springtide.cluster.errors import Forbidden
 from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from springtide.cluster.resources import Object
 from springtide.controllers.conflicts import FEDERATED_HPAS, HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS
-from springtide.controllers.grants import GRANTS
+from springtide.controllers.grant.state import GRANTS
 from springtide.controllers.horizontal_autoscaler import HORIZONTAL_AUTOSCALERS, HorizontalAutoscalerController
 from springtide.simulator.scenario import crash, create, delete, edit, scale
 from springtide.simulator.scenario.actions import Action
@@ -278,7 +278,7 @@ def test_a_missing_metric_takes_nothing_away() -> None:
     (event,) = [one for one in done.objects("Event") if one["reason"] == "NoSample"]
     assert (event["type"], event["message"]) == (
         "Warning",
-        f"`{SCHEDULED}` cannot be read: there is no series peak; nothing is taken away meanwhile",
+        f"`{SCHEDULED}` cannot be read: there is no series peak; nothing is scaled down meanwhile",
     )
 
 

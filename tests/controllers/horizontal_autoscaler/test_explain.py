@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.controllers.explained import NIGHTLY, PEAK, WEB, condition, explained, stops
+from tests.controllers.explained import MONDAY, NIGHTLY, PEAK, WEB, explained, loaded, stops, written
 
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import parse_instant
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, HorizontalAutoscalerSpec
+from springtide.controllers.conflicts import AutoscalerRecord
+from springtide.controllers.decision import ObservedScale
 from springtide.controllers.explanation import TargetState
-from springtide.controllers.horizontal_autoscaler import explain as foresight
+from springtide.controllers.horizontal_autoscaler import explain
+from springtide.controllers.horizontal_autoscaler.decide import decide
+from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
+from springtide.scaling import RecommendationSteps, ReplicaHistory
 
 READ = '`karpenter_scheduled_capacity{name="peak"}` is 6, at 1 for each replica: 6 replicas'
-HELD = "fewer than 9 not before 2026-11-16T12:04:00Z: within the last 300 s more replicas were asked for than now"
+HELD = "fewer than 8 not before 2026-11-16T12:04:00Z: within the last 300 s more replicas were asked for than now"
 DEPLOYMENT = TargetState("Deployment `web`", {"replicas": 6}, 6)
-STATUS = {
-    "desiredReplicas": 6,
-    "currentReplicas": 6,
-    "lastScaleTime": "2026-11-16T08:00:00Z",
-    "conditions": [
-        condition("Active", "True", "MetricsRead", READ),
-        condition("AbleToScale", "True", "ReadyForNewScale"),
-    ],
-}
+
+
+def spec(text: str = WEB) -> HorizontalAutoscalerSpec:
+    view = loaded(text).view
+    assert isinstance(view, HorizontalAutoscaler)
+    return view.spec
+
+
+def status(
+    *readings: int | MissingMetric,
+    text: str = WEB,
+    scale: int = 6,
+    at: str = MONDAY,
+    since: str = "2026-11-16T08:00:00Z",
+    conflicts: tuple[AutoscalerRecord, ...] = (),
+) -> dict[str, Any]:
+    """Give the status that the controller writes, for a target that has been asked for the same since a time."""
+    values = [one if isinstance(one, MissingMetric) else Fraction(one) for one in readings]
+    history = ReplicaHistory(RecommendationSteps(((parse_instant(since), scale),)))
+    now = parse_instant(at)
+    decision = decide(spec(text), ObservedScale(scale, scale), values, history, now, conflicts=conflicts)
+    return written(decision, lastScaleTime="2026-11-16T08:00:00Z")
+
+
+STATUS = status(6)
 
 
 def test_the_controllers_words_are_the_reason() -> None:
@@ -39,23 +62,44 @@ def test_the_controllers_words_are_the_reason() -> None:
 
 
 def test_every_metric_has_a_sentence_of_its_own() -> None:
-    both = f"{READ}; `queue` is 41, at 4 for each replica: 11 replicas"
-    explanation = explained(WEB, status={"conditions": [condition("Active", "True", "MetricsRead", both)]})
-    assert explanation.because[:2] == tuple(both.split("; "))
+    both = WEB + "  - prometheus: {query: queue, target: {type: AverageValue, value: 4}}\n"
+    explanation = explained(both, status=status(6, 20, text=both))
+    assert explanation.because[:2] == (READ, "`queue` is 20, at 4 for each replica: 5 replicas")
 
 
 @pytest.mark.parametrize(
-    ("name", "message", "until"),
+    ("reported", "name", "message", "until"),
     [
-        pytest.param("AbleToScale", HELD, "2026-11-16T12:04:00Z", id="held by a window"),
-        pytest.param("AbleToScale", HELD.replace("12:04", "11:04"), None, id="the time is over"),
-        pytest.param("ScalingUnbounded", "12 replicas are asked for, more than maxReplicas 8", None, id="bounded"),
-        pytest.param("Active", "there is no series", None, id="a metric is missing"),
+        pytest.param(
+            status(6, scale=8, at="2026-11-16T11:59:00Z"), "AbleToScale", HELD, "2026-11-16T12:04:00Z", id="held"
+        ),
+        pytest.param(
+            status(6, scale=8, at="2026-11-16T10:59:00Z"),
+            "AbleToScale",
+            HELD.replace("12:04", "11:04"),
+            None,
+            id="the time is over",
+        ),
+        pytest.param(
+            status(12, scale=8),
+            "ScalingUnbounded",
+            "12 replicas are asked for, more than maxReplicas 8",
+            None,
+            id="bounded",
+        ),
+        pytest.param(
+            status(MissingMetric("NoSample", "there is no series")),
+            "Active",
+            "there is no series; nothing is scaled down meanwhile",
+            None,
+            id="a metric is missing",
+        ),
     ],
 )
-def test_what_holds_it_back_is_told_with_the_time_it_ends(name: str, message: str, until: str | None) -> None:
-    status = {"desiredReplicas": 6, "conditions": [condition(name, "False", "Held", message)]}
-    (stop,) = explained(WEB, status=status).stopped
+def test_what_holds_it_back_is_told_with_the_time_it_ends(
+    reported: dict[str, Any], name: str, message: str, until: str | None
+) -> None:
+    (stop,) = explained(WEB, status=reported).stopped
     assert (stop.what, stop.why) == (f"{name} is False", message)
     assert stop.until == (None if until is None else parse_instant(until))
 
@@ -79,7 +123,10 @@ def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
 def test_nothing_is_foretold_of_queries_that_do_more(query: str) -> None:
     explanation = explained(WEB.replace('karpenter_scheduled_capacity{name="peak"}', query), PEAK, status=STATUS)
     assert explanation.next == ()
-    assert explanation.next_unknown == f"`{query}` is not the schedule of a MetricsProducer as it stands"
+    assert (
+        explanation.next_unknown
+        == f"`{query}` is not just the schedule of one MetricsProducer, so the next change is unknown"
+    )
     assert any("reads what MetricsProducer `peak` makes: 9 now, 6 from" in note for note in explanation.notes)
 
 
@@ -108,9 +155,10 @@ def test_without_a_status_and_a_schedule_nothing_is_known() -> None:
 
 def test_others_that_scale_the_same_are_told() -> None:
     twin = WEB.replace("name: web, namespace", "name: twin, namespace")
-    explanation = explained(WEB, twin, NIGHTLY, status=STATUS, target=DEPLOYMENT)
-    assert stops(explanation) == ["Deployment `web` has another master"]
-    assert "HorizontalAutoscaler `twin` scales it too" in explanation.stopped[0].why
+    conditions = [one for one in STATUS["conditions"] if one["type"] != "Unopposed"]  # as controllers of others write
+    explanation = explained(WEB, twin, NIGHTLY, status={**STATUS, "conditions": conditions}, target=DEPLOYMENT)
+    assert stops(explanation) == ["another autoscaler scales Deployment `web`"]
+    assert "also scaled by HorizontalAutoscaler `twin`" in explanation.stopped[0].why
     assert "CronFederatedHPA `nightly` sets Deployment `web` too" in explanation.notes[0]
 
 
@@ -129,8 +177,8 @@ def test_which_of_several_metrics_counts(behavior: str, words: str) -> None:
 
 
 def test_the_document_has_every_key_of_the_contract() -> None:
-    status: dict[str, Any] = {**STATUS, "conditions": [condition("AbleToScale", "False", "Held", HELD)]}
-    document = explained(WEB, PEAK, status=status).document()
+    reported = status(6, scale=8, at="2026-11-16T11:59:00Z")
+    document = explained(WEB, PEAK, status=reported).document()
     assert list(document) == [
         "apiVersion",
         "kind",
@@ -148,15 +196,20 @@ def test_the_document_has_every_key_of_the_contract() -> None:
     ]
     assert document["at"] == "2026-11-16T12:00:00Z"
     assert document["stopped"] == [{"what": "AbleToScale is False", "why": HELD, "until": "2026-11-16T12:04:00Z"}]
-    assert document["conditions"] == [
-        {
-            "type": "AbleToScale",
-            "status": "False",
-            "reason": "Held",
-            "message": HELD,
-            "since": "2026-11-16T11:00:00Z",
-        }
+    assert [one["type"] for one in document["conditions"]] == [
+        "Ready",
+        "Active",
+        "AbleToScale",
+        "ScalingUnbounded",
+        "Unopposed",
     ]
+    assert document["conditions"][2] == {
+        "type": "AbleToScale",
+        "status": "False",
+        "reason": "ScaleDownStabilized",
+        "message": HELD,
+        "since": "2026-11-16T11:00:00Z",
+    }
 
 
 EARLY = """
@@ -257,13 +310,13 @@ def test_another_time_is_not_answered_with_the_status() -> None:
 
 def test_a_rival_that_the_controller_tells_of_is_told_once() -> None:
     twin = WEB.replace("name: web, namespace", "name: twin, namespace")
-    told = {**STATUS, "conditions": [condition("Unopposed", "False", "AlsoScaled", "also scaled by twin")]}
+    told = status(6, conflicts=(AutoscalerRecord("HorizontalAutoscaler", "twin", None),))
     assert stops(explained(WEB, twin, status=told, target=DEPLOYMENT)) == ["Unopposed is False"]
 
 
 def test_a_search_that_was_given_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that ends sooner than usual would read as if nothing came after it."""
-    monkeypatch.setattr(foresight, "_MOST_STEPS", 3)
+    monkeypatch.setattr(explain, "_MOST_STEPS", 3)
 
     explanation = explained(BOTH, PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")
 

@@ -22,7 +22,7 @@ from springtide.cluster.client import Client
 from springtide.cluster.context import Services
 from springtide.cluster.errors import NotFound, ServerError
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics.reading.queries import QueryReader
@@ -129,7 +129,7 @@ def test_a_series_that_does_not_come_back_is_told_soon() -> None:
     outcome = story.at("330s", stage.telling(SCHEDULED, None)).run("10m")
 
     assert _told(outcome) == [("NoSample", 1)]
-    assert _statuses(outcome)[-1] == 360 + 30
+    assert _statuses(outcome)[-1] == 360
 
 
 def test_a_series_that_never_was_is_told_at_once() -> None:

@@ -51,7 +51,7 @@ def test_whoever_takes_over_waits_for_the_producers(monkeypatch: pytest.MonkeyPa
         for event in outcome.objects("Event")
         if event["type"] == "Warning" and event["involvedObject"]["kind"] == "HorizontalAutoscaler"
     ]
-    assert warnings == [("NotKnownYet", 1)], "a new object is told at once, and one that was well before is not"
+    assert warnings == [], "autoscalers start when the series of all producers are complete"
 
 
 def test_where_no_producer_is_looked_after_nothing_is_known() -> None:

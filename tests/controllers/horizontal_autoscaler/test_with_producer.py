@@ -10,7 +10,7 @@ from springtide.apis.scheduled.producer import QueueSpec
 from springtide.cluster.clock import Clock
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics.queues import QueueLength, QueueReader

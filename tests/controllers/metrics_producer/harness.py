@@ -8,7 +8,7 @@ from typing import Any
 from springtide.apis.forecast import format_instant
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key, Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics.series import ObjectSeries, SeriesStore
 from springtide.simulator.processes import ProcessRun
@@ -79,7 +79,7 @@ class Stage:
                 now = format_instant(incarnation.clock.now())
                 self.heard.append((now, key.name, reading.values.get(CAPACITY)))
 
-        book.listen(hear)
+        book.subscribe(lambda change: hear(*change))
         self.books.append(book)
         return Services(book, *self.offered)
 

@@ -25,7 +25,6 @@ from springtide.apis.scheduled.producer import MetricsProducer, ScheduleSpec
 from springtide.apis.scheduled.schedule import schedule_findings
 from springtide.cluster.resources import Object
 from springtide.controllers.metrics_producer import schedules
-from springtide.controllers.metrics_producer import schedules as lookouts
 from springtide.controllers.metrics_producer.compiled_spec import (
     QUICK_BUDGET,
     SEARCH_AGAIN,
@@ -172,7 +171,7 @@ def test_one_that_takes_a_long_search_makes_nobody_late() -> None:
 
 def test_a_look_that_failed_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that dies takes nobody's value with it."""
-    look, looks = lookouts._search_present, []
+    look, looks = schedules._search_present, []
 
     def dying(*given: Any) -> Any:
         looks.append(given)
@@ -180,8 +179,8 @@ def test_a_look_that_failed_is_made_again(monkeypatch: pytest.MonkeyPatch) -> No
             raise BrokenExecutor("a worker has died")
         return look(*given)
 
-    monkeypatch.setattr(lookouts, "_look", dying)
-    monkeypatch.setattr(schedules, "AT_ONCE", -1)
+    monkeypatch.setattr(schedules, "_search_present", dying)
+    monkeypatch.setattr(schedules, "QUICK_BUDGET", -1)
     stage = Stage()
     web = producer(schedule=schedule(daily(7, "9", "17")))
 
@@ -215,7 +214,7 @@ def test_a_value_that_needs_a_search_comes_after_it() -> None:
 
 def test_who_sets_the_value_is_searched_again_when_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the value is the same: a lead that fills every pause but the one in which clocks are set back."""
-    monkeypatch.setattr(lookouts, "THOROUGH", 100_000)
+    monkeypatch.setattr(schedules, "THOROUGH_BUDGET", 100_000)
     stage = Stage()
     web = producer(schedule=schedule({**EVENS, "leadSeconds": 3600}, UNSEEN, default=5, zone="Europe/Berlin"))
 

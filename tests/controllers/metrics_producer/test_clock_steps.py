@@ -11,8 +11,9 @@ from springtide.apis.crds import Flavour, all_crds
 from springtide.apis.meta.times import parse_instant
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
-from springtide.controllers.metrics_producer.clock_steps import CHECK_PERIOD
+from springtide.controllers.metrics_producer.controller import CHECK_PERIOD
 from springtide.metrics.series import SeriesStore
 from springtide.simulator.virtual_time import VirtualClock, run
 
@@ -66,7 +67,7 @@ def test_a_clock_that_is_set(begins: int, step: int, before: int, after: int) ->
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
         book = SeriesStore()
-        process = Process(world, clock, MetricsProducerController, services=Services(book))  # type: ignore[arg-type]
+        process = Process(world, clock, MetricsProducerController, services=Services(book, GrantPolicy()))  # type: ignore[arg-type]
 
         def value() -> tuple[int, int]:
             status = world.server.get(METRICS_PRODUCERS, KEY)["status"]

@@ -5,9 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.explained import GRANT, MONDAY, PEAK, WEB, condition, explained, stops
+from tests.controllers.explained import GRANT, MONDAY, PEAK, WEB, explained, loaded, stops, written
 
-REPORTED = {"scheduledCapacity": {"currentValue": 9}, "conditions": [condition("Active", "True")]}
+from springtide.apis.meta.times import parse_instant
+from springtide.apis.scheduled.producer import MetricsProducer
+from springtide.controllers.metrics_producer.compiled_spec import QUICK_BUDGET, compile_with_calendars
+from springtide.controllers.metrics_producer.decide import (
+    LISTED_CHANGES,
+    decide_invalid,
+    decide_queue_length,
+    decide_schedule,
+)
+from springtide.metrics.queues import QueueLength
+
+
+def reported(at: str, text: str = PEAK) -> dict[str, Any]:
+    """Give the status that the controller writes for a schedule."""
+    producer = loaded(text).view
+    assert isinstance(producer, MetricsProducer)
+    schedule = producer.spec.schedule
+    assert schedule is not None
+    compiled = compile_with_calendars(schedule, "UTC", ())
+    now = parse_instant(at)
+    return written(decide_schedule(compiled, compiled.at(now, LISTED_CHANGES, QUICK_BUDGET), (), {}, now))
+
+
+REPORTED = reported("2026-11-16T11:30:00Z")
 QUEUE = """
 apiVersion: autoscaling.karpenter.sh/v1alpha1
 kind: MetricsProducer
@@ -83,12 +106,12 @@ def test_without_a_status_the_schedule_speaks_and_the_missing_controller_is_told
     [
         pytest.param(REPORTED, True, [], id="as the schedule says"),
         pytest.param(
-            {"scheduledCapacity": {"currentValue": 6, "nextValueTime": "2026-11-16T11:00:00Z"}},
+            reported("2026-11-16T10:30:00Z"),
             True,
             ["the metric is still 6"],
             id="behind",
         ),
-        pytest.param({"scheduledCapacity": {"currentValue": 6}}, False, [], id="another time than that of the status"),
+        pytest.param(reported("2026-11-16T10:30:00Z"), False, [], id="another time than that of the status"),
     ],
 )
 def test_a_controller_that_lags_behind_is_told(status: dict[str, Any], present: bool, what: list[str]) -> None:
@@ -126,8 +149,8 @@ def test_suspended_behaviours_are_named() -> None:
 
 def test_an_object_with_errors_says_which_and_shows_what_was_last_reported() -> None:
     wrong = PEAK.replace("Europe/Berlin", "Europe/Berln")
-    active = condition("Active", "False", "Invalid", "spec.schedule.timezone: it is wrong")
-    explanation = explained(wrong, status=REPORTED | {"conditions": [active]})
+    kept = written(decide_invalid("spec.schedule.timezone: it is wrong", REPORTED, None, parse_instant(MONDAY)))
+    explanation = explained(wrong, status=kept)
     assert dict(explanation.wants) == {"schedule": {"currentValue": 9}}
     assert stops(explanation) == ["spec.schedule.timezone is wrong"]
     assert "Europe/Berlin" in explanation.stopped[0].why
@@ -139,7 +162,12 @@ def test_an_object_with_errors_says_which_and_shows_what_was_last_reported() -> 
     [
         pytest.param([GRANT], {}, ["is allowed by Grant `for-shop`"], id="granted"),
         pytest.param([], {}, ["no Grant allows the queue"], id="not granted, and nobody has tried"),
-        pytest.param([], {"queue": {"length": 41}}, [], id="it works: no Grant was needed"),
+        pytest.param(
+            [],
+            written(decide_queue_length(QueueLength(41), parse_instant(MONDAY), {})),
+            [],
+            id="it works: no Grant was needed",
+        ),
     ],
 )
 def test_a_queue_is_told_as_it_was_seen(others: list[str], status: dict[str, Any], notes: list[str]) -> None:

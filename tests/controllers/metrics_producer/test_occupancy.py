@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.apis.core.node_record import NodeRecord
-from springtide.apis.core.pod_record import PodClass, PodRecord, PodState
+from springtide.apis.core.nodes import NodeRecord
+from springtide.apis.core.pod_record import PodRecord, PodSchedulingClass, PodState
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Delta
 from springtide.controllers.metrics_producer.occupancy import (
@@ -40,7 +40,7 @@ nodes = st.builds(
 pods = st.builds(
     PodRecord,
     node=st.sampled_from(("", *NAMES)),
-    pod_class=st.builds(PodClass, requests=st.builds(quantities, st.integers(0, 5), st.integers(0, 5))),
+    pod_class=st.builds(PodSchedulingClass, requests=st.builds(quantities, st.integers(0, 5), st.integers(0, 5))),
     state=st.builds(PodState, phase=st.sampled_from(("Running", "Succeeded", "Failed")), ready=st.booleans()),
 )
 changes = st.lists(

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from springtide.cluster.resources import NODES, PODS
-from springtide.controllers import calendar, grants
+from springtide.controllers import calendar
+from springtide.controllers.grant import state as grants
 from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
 from springtide.controllers.metrics_producer.decide import SCHEDULE_METRICS
 from springtide.controllers.metrics_producer.records import expected_metrics

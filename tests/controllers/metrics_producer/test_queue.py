@@ -21,8 +21,8 @@ from tests.controllers.metrics_producer.harness import (
 from springtide.apis.scheduled.producer import QueueSpec
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Object
-from springtide.controllers.grants import GrantPolicy
-from springtide.controllers.metrics_producer.decide import pause_after
+from springtide.controllers.grant.state import GrantPolicy
+from springtide.controllers.metrics_producer.decide import queue_pause
 from springtide.controllers.metrics_producer.queues import MOST_CONCURRENT, MOST_PER_NAMESPACE
 from springtide.metrics.queues import QueueError, QueueLength, QueueReader, QueueTarget
 from springtide.simulator.scenario import crash, create, delete, edit
@@ -130,7 +130,7 @@ def test_a_failure_leaves_the_last_value_which_grows_old() -> None:
 )
 def test_who_keeps_failing_is_asked_less(failure: QueueError | None, pauses: list[int]) -> None:
     """The pauses grow, up to a limit; where it is of no use, the pause is long at once."""
-    assert [pause_after(failure, failures) for failures in range(1, len(pauses) + 1)] == pauses
+    assert [queue_pause(failure, failures) for failures in range(1, len(pauses) + 1)] == pauses
 
 
 def test_after_a_restart_the_last_value_is_there_while_nobody_answers() -> None:

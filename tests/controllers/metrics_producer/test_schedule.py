@@ -22,7 +22,7 @@ from springtide.apis.scheduled import schedule as conflicts
 from springtide.apiserver.server import CommittedWrite
 from springtide.cluster.client import Mode
 from springtide.cluster.resources import Object
-from springtide.controllers.metrics_producer import schedules as searches
+from springtide.controllers.metrics_producer import schedules
 from springtide.simulator.faults import Severity
 from springtide.simulator.scenario import (
     Invariant,
@@ -492,7 +492,7 @@ class TestSurprises:
             searched.append(1)
             return found(*arguments)
 
-        monkeypatch.setattr(searches, "surprises", counted)
+        monkeypatch.setattr(schedules, "schedule_findings", counted)
         alike = [producer(f"web-{number}", schedule=NINE_TO_FIVE) for number in range(5)]
         other = producer("api", schedule=schedule(daily(4, "9", "17")))
 
@@ -502,7 +502,7 @@ class TestSurprises:
 
     def test_what_happened_once_is_forgotten_some_day(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A schedule is searched anew when the last search is old."""
-        monkeypatch.setattr(searches, "FRESH", 2 * 86_400)
+        monkeypatch.setattr(schedules, "SEARCH_AGAIN_AFTER", 2 * 86_400)
         launch = {"replicas": 50, "from": "2026-06-01T10:00:00Z", "until": "2026-06-01T20:00:00Z"}
         scenario = Stage().playing(START, producer(schedule=schedule(daily(3, "9", "17"), launch)))
 
@@ -526,7 +526,7 @@ class TestSurprises:
         async def mend(world: World) -> None:
             broken[0] = False
 
-        monkeypatch.setattr(searches, "surprises", failing)
+        monkeypatch.setattr(schedules, "schedule_findings", failing)
         scenario = Stage().playing(START, producer(schedule=NINE_TO_FIVE)).tolerating(RuntimeError)
 
         before = scenario.run("30m")

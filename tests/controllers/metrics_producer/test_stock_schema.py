@@ -15,6 +15,7 @@ from springtide.apis.meta.times import parse_instant
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.transport import Patch
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
 from springtide.metrics.series import SeriesStore
 from springtide.simulator.virtual_time import VirtualClock, run
@@ -38,7 +39,7 @@ def _play(story: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
         book = SeriesStore()
-        process = Process(world, clock, MetricsProducerController, services=Services(book))
+        process = Process(world, clock, MetricsProducerController, services=Services(book, GrantPolicy()))
         await clock.sleep(HOUR / 2)
         await story(clock, world, book)
         assert process.manager.health()[0].errors == 0

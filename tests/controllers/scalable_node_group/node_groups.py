@@ -9,7 +9,7 @@ from typing import Any
 from springtide.cluster.client import Client
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.providers import GroupState, NodeGroup, Provider, ProviderError, Providers
 from springtide.providers.simulated import SimulatedProvider
 from springtide.simulator.processes import ProcessRun

@@ -19,7 +19,7 @@ from tests.controllers.scalable_node_group.node_groups import (
 from springtide.cluster.client import Mode
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.resources import Key
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.scalable_node_group import ScalableNodeGroupController
 from springtide.providers import ProviderError
 from springtide.simulator import behaviours
@@ -341,7 +341,7 @@ def test_objects_of_strangers_for_a_group_wake_nobody(monkeypatch: pytest.Monkey
         .run("4m")
     )
 
-    assert woken == [Key("owner", "workers")]  # by the grant, in the beginning
+    assert woken == []
     assert cloud.orders == [("pool", 2)]
     assert status_of(outcome, "stranger-9", "thief")["AbleToScale"] == ("False", "NotGranted")
 

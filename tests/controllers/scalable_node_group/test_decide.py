@@ -1,4 +1,4 @@
-"""What is decided about node groups, by tables: who rules, what is ordered, and when to look again."""
+"""Decisions about node groups as tables: which object owns a group, what is requested, and when it is requeued."""
 
 from __future__ import annotations
 
@@ -11,42 +11,41 @@ from springtide.apis.scheduled.node_group import ScalableNodeGroupSpec
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.resources import Key
 from springtide.cluster.store import Store
-from springtide.controllers.scalable_node_group.conflicts import BY_GROUP, group_index, owner_of_group, younger_objects
-from springtide.controllers.scalable_node_group.decide import (
-    GroupRequest,
-    decide_failed,
-    decide_not_asked,
-    decide_observed,
-    replicas_to_request,
-)
+from springtide.controllers.scalable_node_group.decide import GroupRequest, decide
+from springtide.controllers.scalable_node_group.ownership import BY_GROUP, group_index, owner_of_group, younger_objects
 from springtide.providers import GroupState, ProviderError
 
 ARN = "arn:aws:autoscaling:{}:{}:autoScalingGroup:{}:autoScalingGroupName/pool"
+NOW = 1_000
 HERE = ARN.format("eu-west-1", "123456789012", "0b66")
 
 
-def standing(replicas: int | None = 3, **more: Any) -> GroupRequest:
+def request(replicas: int | None = 3, **more: Any) -> GroupRequest:
     return GroupRequest("uid", ScalableNodeGroupSpec(type="Simulated", id="pool", replicas=replicas), **more)
 
 
 @pytest.mark.parametrize(
     ("entitled", "state", "expected"),
     [
-        pytest.param(standing(3), GroupState(0, 0, True), 3, id="up"),
-        pytest.param(standing(3), GroupState(10, 10, True), 3, id="down"),
-        pytest.param(standing(0), GroupState(1, 1, True), 0, id="to-nothing"),
-        pytest.param(standing(3), GroupState(3, 3, True), None, id="as-wished"),
-        pytest.param(standing(3), GroupState(0, 3, False), None, id="under-way"),
-        pytest.param(standing(3), GroupState(3, 5, False), 3, id="ready-as-wished-but-more-are-wanted"),
-        pytest.param(standing(3), GroupState(1, 2, False), 3, id="unstable"),
-        pytest.param(standing(None), GroupState(7, 7, True), None, id="no-wish"),
-        pytest.param(standing(3, ruler=Key("a", "b")), GroupState(1, 1, True), None, id="somebody-else-rules"),
-        pytest.param(GroupRequest("uid", None, errors="wrong"), GroupState(1, 1, True), None, id="wrong"),
+        pytest.param(request(3), GroupState(0, 0, True), 3, id="up"),
+        pytest.param(request(3), GroupState(10, 10, True), 3, id="down"),
+        pytest.param(request(0), GroupState(1, 1, True), 0, id="to-zero"),
+        pytest.param(request(3), GroupState(3, 3, True), None, id="as-requested"),
+        pytest.param(request(3), GroupState(0, 3, False), None, id="under-way"),
+        pytest.param(request(3), GroupState(3, 5, False), 3, id="ready-but-the-provider-works-towards-more"),
+        pytest.param(request(3), GroupState(1, 2, False), 3, id="unstable"),
+        pytest.param(request(None), GroupState(7, 7, True), None, id="no-replicas"),
+        pytest.param(request(3, owner=Key("a", "b")), GroupState(1, 1, True), None, id="another-object-owns-the-group"),
+        pytest.param(GroupRequest("uid", None, errors="wrong"), GroupState(1, 1, True), None, id="invalid"),
     ],
 )
-def test_orders(entitled: GroupRequest, state: GroupState, expected: int | None) -> None:
-    """The wish is compared with what the provider works towards."""
-    assert expected == replicas_to_request(entitled, state)
+def test_when_the_provider_is_asked_for_another_number(
+    entitled: GroupRequest, state: GroupState, expected: int | None
+) -> None:
+    """`replicas` is compared with what the provider works towards."""
+    actions = decide(entitled, state, now=NOW).actions
+
+    assert ([] if expected is None else [expected]) == [action.nodes for action in actions]
 
 
 @pytest.mark.parametrize(
@@ -56,50 +55,50 @@ def test_orders(entitled: GroupRequest, state: GroupState, expected: int | None)
         pytest.param(True, 2, 10, id="second"),
         pytest.param(True, 6, 160, id="sixth"),
         pytest.param(True, 50, 300, id="never-longer"),
-        pytest.param(False, 1, 300, id="for-good"),
+        pytest.param(False, 1, 300, id="lasting"),
     ],
 )
 def test_when_a_failure_is_tried_again(retryable: bool, failures: int, expected: int) -> None:
-    """What passes is tried soon and then later, what lasts only slowly."""
+    """What may pass is retried with a growing backoff, what lasts only every five minutes."""
     failure = ProviderError("Code", "words", retryable=retryable)
 
-    assert decide_failed(standing(), failure, None, failures).again == expected
+    assert decide(request(), failure, now=NOW, failures=failures).requeue_at == NOW + expected
 
 
 def test_a_group_that_may_not_be_asked_waits_for_a_change() -> None:
-    """A change of the object or of a grant tells of itself."""
-    report = decide_not_asked(standing(refusal="no grant"))
+    """A change of the object or of a Grant enqueues it."""
+    decision = decide(request(refusal="no grant"), None, now=NOW)
 
-    assert report.again is None
-    assert report.conditions[0] == Condition("Ready", ConditionStatus.FALSE, "NotGranted", "no grant")
+    assert decision.requeue_at is None
+    assert decision.conditions[0] == Condition("Ready", ConditionStatus.FALSE, "NotGranted", "no grant")
 
 
 @pytest.mark.parametrize(
-    ("state", "ordered", "expected"),
+    ("state", "expected"),
     [
-        pytest.param(GroupState(3, 3, True), None, 60, id="at-rest"),
-        pytest.param(GroupState(1, 3, False), None, 10, id="under-way"),
-        pytest.param(GroupState(1, 1, True), 3, 10, id="just-ordered"),
+        pytest.param(GroupState(3, 3, True), 60, id="stable"),
+        pytest.param(GroupState(1, 3, False), 10, id="under-way"),
+        pytest.param(GroupState(1, 1, True), 10, id="resized-now"),
     ],
 )
-def test_when_a_group_is_looked_at_again(state: GroupState, ordered: int | None, expected: int) -> None:
+def test_when_a_group_is_observed_again(state: GroupState, expected: int) -> None:
     """More often while something happens."""
-    assert decide_observed(standing(), state, ordered).again == expected
+    assert decide(request(3), state, now=NOW).requeue_at == NOW + expected
 
 
 @pytest.mark.parametrize(
-    ("code", "retryable", "gone"),
+    ("code", "retryable", "replicas"),
     [
-        pytest.param("Timeout", True, False, id="passing"),
-        pytest.param("AccessDenied", False, False, id="lasting"),
-        pytest.param("GroupNotFound", False, True, id="not-there"),
+        pytest.param("Timeout", True, 4, id="passing"),
+        pytest.param("AccessDenied", False, 4, id="lasting"),
+        pytest.param("GroupNotFound", False, None, id="not-there"),
     ],
 )
-def test_what_was_last_seen_stays_while_there_may_be_a_group(code: str, retryable: bool, gone: bool) -> None:
-    """Nobody who could not look knows of fewer nodes; a number of a group that is gone would be a lie."""
-    report = decide_failed(standing(), ProviderError(code, "words", retryable=retryable), None, 1)
+def test_the_last_replicas_stay_while_the_group_may_exist(code: str, retryable: bool, replicas: int | None) -> None:
+    """A failure says nothing about the number of nodes; only of a group that is gone no number is shown."""
+    failure = ProviderError(code, "words", retryable=retryable)
 
-    assert (report.replicas, report.gone) == (None, gone)
+    assert decide(request(), failure, now=NOW, failures=1, last_replicas=4).status == {"replicas": replicas}
 
 
 def made(name: str, at: str, id_: str = "pool", type_: str = "AWSEC2AutoScalingGroup", space: str = "default") -> Any:
@@ -112,6 +111,11 @@ def stored(*items: Any) -> Store[Any]:
     store: Store[Any] = Store(indexes={BY_GROUP: group_index})
     store.replace(items, 1)
     return store
+
+
+def others(item: Any, store: Store[Any]) -> list[Any]:
+    """Find the objects that may be for the same group, as the controller does."""
+    return [other for value in group_index(item) for other in store.by(BY_GROUP, value)]
 
 
 @pytest.mark.parametrize(
@@ -149,39 +153,39 @@ def stored(*items: Any) -> Store[Any]:
     ],
 )
 def test_which_objects_are_for_one_group(one: Any, other: Any, same: bool) -> None:
-    """Then the older one rules, and the younger one knows."""
+    """Then the older object owns the group, and the younger one names it."""
     store = stored(one, other)
 
-    assert list(younger_objects(one, store)) == ([other] if same else [])
-    assert list(younger_objects(other, store)) == []
-    assert owner_of_group(one, store, lambda item: True) is None
+    assert list(younger_objects(one, others(one, store))) == ([other] if same else [])
+    assert list(younger_objects(other, others(other, store))) == []
+    assert owner_of_group(one, others(one, store), lambda item: True) is None
     oldest = Key(one["metadata"]["namespace"], "a")
-    assert owner_of_group(other, store, lambda item: True) == (oldest if same else None)
+    assert owner_of_group(other, others(other, store), lambda item: True) == (oldest if same else None)
 
 
 def test_what_extensions_say_counts() -> None:
-    """On a cluster with somebody else's CRD, type and id stand in the annotation."""
+    """On a cluster with another CRD, type and id stand in the annotation."""
     plain, extended = made("a", "01", "x", "Simulated"), made("b", "02")
     extended["metadata"]["annotations"] = {"springtide.dev/extensions": "{type: Simulated, id: x}"}
 
-    assert list(younger_objects(plain, stored(plain, extended))) == [extended]
+    assert list(younger_objects(plain, [plain, extended])) == [extended]
 
 
-def test_of_objects_of_one_second_the_name_decides() -> None:
-    """One of them must."""
+def test_of_objects_of_one_second_the_first_name_owns_the_group() -> None:
+    """Creation times have a resolution of one second."""
     items = [made("a", "01"), made("b", "01"), made("c", "01")]
     store = stored(*items)
 
-    assert [owner_of_group(item, store, lambda item: True) for item in items] == [
+    assert [owner_of_group(item, others(item, store), lambda item: True) for item in items] == [
         None, Key("default", "a"), Key("default", "a")
     ]  # fmt: skip
 
 
-def test_those_who_may_not_scale_do_not_rule() -> None:
-    """The oldest of those who may does."""
+def test_objects_that_may_not_scale_own_no_group() -> None:
+    """The oldest of the others does."""
     items = [made("a", "01"), made("b", "02"), made("c", "03")]
 
-    assert owner_of_group(items[2], stored(*items), lambda item: item["metadata"]["name"] != "a") == Key("default", "b")
+    assert owner_of_group(items[2], items, lambda item: item["metadata"]["name"] != "a") == Key("default", "b")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +198,7 @@ def test_those_who_may_not_scale_do_not_rule() -> None:
         pytest.param({"metadata": {"name": "a"}, "spec": {"type": "Unknown", "id": "a"}}, id="unknown-type"),
     ],
 )
-def test_an_object_that_names_no_group_has_no_rivals(item: Any) -> None:
-    """Whatever stands in it."""
+def test_an_object_that_names_no_group_has_no_duplicates(item: Any) -> None:
+    """Whatever its spec is."""
     assert list(group_index(item)) == []
-    assert list(younger_objects(item, stored())) == []
+    assert list(younger_objects(item, [])) == []

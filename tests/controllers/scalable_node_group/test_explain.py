@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.controllers.explained import GRANT, PEAK, POOL, WEB, condition, explained, stops
+from tests.controllers.explained import GRANT, PEAK, POOL, WEB, explained, loaded, stops, written
+
+from springtide.apis.scheduled.node_group import ScalableNodeGroup
+from springtide.controllers.scalable_node_group.decide import GroupRequest, decide
 
 MASTER = WEB.replace("apiVersion: apps/v1, kind: Deployment, name: web", "{target}").replace(
     "{{target}}", "{apiVersion: autoscaling.karpenter.sh/v1alpha1, kind: ScalableNodeGroup, name: pool}"
@@ -29,8 +32,10 @@ def test_a_group_without_replicas_is_left_alone() -> None:
 
 
 def test_one_complaint_of_two_conditions_is_told_once() -> None:
-    conditions = [condition(name, "False", "NotGranted", REFUSED) for name in ("Ready", "Active", "AbleToScale")]
-    explanation = explained(POOL, status={"conditions": conditions})
+    group = loaded(POOL).view
+    assert isinstance(group, ScalableNodeGroup)
+    decision = decide(GroupRequest("uid", group.spec, refusal=REFUSED), None, now=0)
+    explanation = explained(POOL, status=written(decision))
     assert stops(explanation) == ["Active and AbleToScale are False"]
 
 
@@ -51,7 +56,7 @@ def test_a_missing_grant_is_told_where_nobody_has_tried() -> None:
 
 def test_a_second_object_for_the_group_is_told() -> None:
     twin = POOL.replace("name: pool, namespace: shop", "name: twin, namespace: other")
-    assert stops(explained(POOL, twin)) == ["no controller has reported yet", "the group is claimed twice"]
+    assert stops(explained(POOL, twin)) == ["no controller has reported yet", "another object scales the group"]
 
 
 def test_it_will_have_what_its_autoscaler_will_ask_for() -> None:
@@ -66,7 +71,9 @@ def test_it_will_have_what_its_autoscaler_will_ask_for() -> None:
 def test_what_comes_is_not_known_where_its_autoscaler_does_not_tell() -> None:
     unknown = explained(POOL, MASTER, status={"replicas": 1}, present=False)
     assert unknown.headline == "not known for that time"
-    assert unknown.next_unknown.startswith("HorizontalAutoscaler `web` sets its replicas, and `karpenter_scheduled")
+    assert unknown.next_unknown.startswith(
+        "HorizontalAutoscaler `web` sets its replicas, and no MetricsProducer `peak` exists"
+    )
 
 
 def test_a_group_that_nobody_scales_keeps_its_size() -> None:

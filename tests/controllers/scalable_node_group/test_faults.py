@@ -1,4 +1,4 @@
-"""Groups are as large as wished in the end, whatever fails meanwhile; and if they were not, it would be found."""
+"""Groups reach their replicas in the end, whatever fails meanwhile; deliberate bugs break an invariant."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from tests.controllers.scalable_node_group.node_groups import Cloud, Pool
 from tests.controllers.scalable_node_group.scaled_groups import LENGTH, scaled_groups
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.cluster.client import Client
 from springtide.controllers.scalable_node_group import controller, decide
 from springtide.providers import GroupState, simulated
-from springtide.providers.nodes import nodes_labelled
+from springtide.providers.port import nodes_labelled
 from springtide.providers.simulated import SimulatedGroup
 from springtide.simulator.scenario import InvariantViolated, play
 
@@ -39,7 +39,7 @@ def test_two_hundred_seeds_end_as_wished(first: int) -> None:
     _play(range(first, first + _BLOCK))
 
 
-def nodes_of_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def random_node_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes are named by a counter, and looked at in a cache that lags: what was made twice is there twice."""
     numbers = count(100)
     body = SimulatedGroup._body
@@ -57,23 +57,25 @@ def nodes_of_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated, "nodes_labelled", lagging)
 
 
-def everybody_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two objects scale one group against each other."""
-    monkeypatch.setattr(controller, "ruler", lambda *_: None)
+    monkeypatch.setattr(controller, "owner_of_group", lambda *_: None)
 
 
-def ready_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wish is taken for fulfilled when as many nodes are ready, however many there are."""
+def compare_ready_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`replicas` is compared with the nodes that are ready, not with what the provider works towards."""
 
-    def by_readiness(standing: decide.GroupRequest, state: GroupState) -> int | None:
-        wish = standing.spec.replicas if standing.spec is not None else None
-        return None if wish is None or standing.ruler is not None or state.replicas >= wish else wish
+    def by_readiness(request: decide.GroupRequest, state: GroupState) -> tuple[decide.ResizeGroup, ...]:
+        asked = request.spec.replicas if request.spec is not None else None
+        if asked is None or request.owner is not None or state.replicas >= asked:
+            return ()
+        return (decide.ResizeGroup(asked, state.wanted),)
 
-    monkeypatch.setattr(controller, "order", by_readiness)
+    monkeypatch.setattr(decide, "_actions", by_readiness)
 
 
-def anybody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that does not ask for its permit."""
+def write_without_permit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client writes without a permit of the leadership term."""
     made = Client.__init__
 
     def permitted(self: Client, *given: Any, **more: Any) -> None:
@@ -84,11 +86,11 @@ def anybody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "bug",
-    [nodes_of_any_name, everybody_rules, ready_is_wanted, anybody_writes],
-    ids=["names", "rivals", "readiness", "permits"],
+    [random_node_names, no_owner, compare_ready_nodes, write_without_permit],
+    ids=["node names", "ownership", "readiness", "permits"],
 )
 def test_a_deliberate_bug_is_found(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Invariants that catch nothing are worth nothing."""
+    """Each bug must break an invariant."""
     bug(monkeypatch)
 
     assert any(_breaks(seed) for seed in range(_ENOUGH))

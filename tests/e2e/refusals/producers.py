@@ -78,7 +78,7 @@ ROWS = (
         "ends-before-it-begins",
         scheduled({**_ONCE, "from": "2100-01-02T00:00:00Z", "until": "2100-01-01T00:00:00Z"}),
         f"{BEHAVIOR}.until",
-        "let it end later",
+        "write a later `until`",
     ),
     Refused(
         "same-name",

@@ -22,12 +22,12 @@ def access(cluster: FakeCluster, clock: VirtualClock) -> AccessReviewer:
 def test_the_attributes_of_reviews() -> None:
     cluster = FakeCluster()
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         asking = access(cluster, clock)
         await asking.check(ADMIN, VALUES)
         await asking.check(Caller("a"), RequestAttributes("/apis"))
 
-    run(story, start=START)
+    run(scenario, start=START)
 
     assert cluster.reviews == [
         {
@@ -59,7 +59,7 @@ def test_results_are_cached_for_ten_seconds(allowed: bool) -> None:
             return False
         return True
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         asking = access(cluster, clock)
         assert [await ask(asking) for _ in range(3)] == [allowed] * 3
         assert len(cluster.reviews) == 1
@@ -71,7 +71,7 @@ def test_results_are_cached_for_ten_seconds(allowed: bool) -> None:
         assert await ask(asking) is not allowed
         assert len(cluster.reviews) == 2
 
-    run(story, start=START)
+    run(scenario, start=START)
 
 
 @pytest.mark.parametrize(
@@ -83,20 +83,20 @@ def test_only_allowed_true_allows(status: dict[str, object]) -> None:
     cluster = FakeCluster()
     cluster.verdict = lambda spec: {**status, "reason": "because"}
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         with pytest.raises(
             Forbidden, match=r'User "admin" cannot list resource .* in the namespace "default": because'
         ):
             await access(cluster, clock).check(ADMIN, VALUES)
 
-    run(story, start=START)
+    run(scenario, start=START)
 
 
 def test_a_failed_review_refuses_and_is_not_cached() -> None:
     cluster = FakeCluster()
     cluster.failing = ConnectionLost("connection refused")
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         asking = access(cluster, clock)
         with pytest.raises(ServerError, match="connection refused") as refused:
             await asking.check(ADMIN, VALUES)
@@ -104,13 +104,13 @@ def test_a_failed_review_refuses_and_is_not_cached() -> None:
         cluster.failing = None
         await asking.check(ADMIN, VALUES)
 
-    run(story, start=START)
+    run(scenario, start=START)
 
 
 def test_the_size_of_the_cache_is_limited() -> None:
     cluster = FakeCluster()
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         asking = access(cluster, clock)
         for number in range(1100):
             await asking.check(Caller(f"user-{number}"), VALUES)
@@ -119,4 +119,4 @@ def test_the_size_of_the_cache_is_limited() -> None:
         await asking.check(Caller("user-0"), VALUES)
         assert len(cluster.reviews) == 1101
 
-    run(story, start=START)
+    run(scenario, start=START)

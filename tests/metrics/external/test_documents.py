@@ -92,15 +92,15 @@ def test_values_are_of_one_namespace_and_in_order() -> None:
     ],
 )
 def test_selected_series(made: SeriesStore, metric: str, selector: str, expected: list[str]) -> None:
-    told = value_list(made, metric, "default", SeriesSelector.parse(selector).matches, NOW)
+    received = value_list(made, metric, "default", SeriesSelector.parse(selector).matches, NOW)
 
-    assert [item["value"] for item in told["items"]] == expected
+    assert [item["value"] for item in received["items"]] == expected
 
 
 def test_the_timestamp_is_when_the_value_was_fresh() -> None:
-    told = value_list(store(shop=3, fresh_until=NOW - 60), METRIC, "default", EVERYTHING, NOW)
+    received = value_list(store(shop=3, fresh_until=NOW - 60), METRIC, "default", EVERYTHING, NOW)
 
-    assert told["items"][0]["timestamp"] == "2026-01-04T23:59:00Z"
+    assert received["items"][0]["timestamp"] == "2026-01-04T23:59:00Z"
 
 
 def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
@@ -111,8 +111,8 @@ def test_a_series_that_is_too_old_fails_the_sum_and_is_named() -> None:
     with pytest.raises(ServerError, match=r"MetricsProducer default/shop has been outdated for 301 s") as refused:
         value_list(made, METRIC, "default", EVERYTHING, NOW)
     assert refused.value.code == 503
-    told = value_list(made, METRIC, "default", SeriesSelector.parse("name=depot").matches, NOW)
-    assert [item["value"] for item in told["items"]] == ["1"]
+    received = value_list(made, METRIC, "default", SeriesSelector.parse("name=depot").matches, NOW)
+    assert [item["value"] for item in received["items"]] == ["1"]
 
 
 def test_a_series_without_a_value_fails_the_sum_and_is_named() -> None:
@@ -130,8 +130,8 @@ def test_a_series_that_is_not_known_yet_fails_the_sum_and_is_named() -> None:
     with pytest.raises(ServerError, match=r"MetricsProducer default/shop is not known yet") as refused:
         value_list(made, METRIC, "default", EVERYTHING, NOW)
     assert refused.value.code == 503
-    told = value_list(made, METRIC, "default", SeriesSelector.parse("name=depot").matches, NOW)
-    assert [item["value"] for item in told["items"]] == ["1"]
+    received = value_list(made, METRIC, "default", SeriesSelector.parse("name=depot").matches, NOW)
+    assert [item["value"] for item in received["items"]] == ["1"]
 
 
 def test_no_values_before_the_store_is_synced() -> None:

@@ -31,7 +31,7 @@ class World:
         pods = ((key.name, item["metadata"]["labels"]) for (_, key), item in sorted(self.cluster.objects.items()))
         return [name for name, labels in pods if labels.get(LABEL) == "true"]
 
-    def run(self, story: Callable[[VirtualClock], Coroutine[Any, Any, None]]) -> None:
+    def run(self, scenario: Callable[[VirtualClock], Coroutine[Any, Any, None]]) -> None:
         """Run both replicas during a test."""
 
         async def everything(clock: VirtualClock) -> None:
@@ -41,7 +41,7 @@ class World:
             ]
             tasks = [asyncio.create_task(mark.run()) for mark in marks]
             try:
-                await story(clock)
+                await scenario(clock)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -54,13 +54,13 @@ class World:
 def test_the_label_follows_the_leader() -> None:
     world = World()
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         for leader, marked in (("", []), ("a", ["a"]), ("b", ["b"]), ("", []), ("a", ["a"])):
             world.leader = leader
             await clock.sleep(3)
             assert world.marked() == marked
 
-    world.run(story)
+    world.run(scenario)
     assert all(item["metadata"]["labels"]["app"] == "springtide" for item in world.cluster.objects.values())
 
 
@@ -68,31 +68,31 @@ def test_a_leader_removes_the_label_of_a_dead_pod() -> None:
     world = World()
     world.cluster.put(PODS, {"metadata": {"name": "gone", "namespace": "home", "labels": {LABEL: "true"}}})
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         world.leader = "a"
         await clock.sleep(3)
         assert world.marked() == ["a"]
 
-    world.run(story)
+    world.run(scenario)
 
 
 def test_a_changed_label_is_restored() -> None:
     world = World()
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         world.leader = "a"
         await clock.sleep(3)
         world.cluster.put(PODS, {"metadata": {"name": "a", "namespace": "home", "labels": {"app": "springtide"}}})
         await clock.sleep(40)
         assert world.marked() == ["a"]
 
-    world.run(story)
+    world.run(scenario)
 
 
 def test_failures_are_retried() -> None:
     world = World()
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         world.cluster.failing = ConnectionLost("connection refused")
         world.leader = "a"
         await clock.sleep(20)
@@ -101,7 +101,7 @@ def test_failures_are_retried() -> None:
         await clock.sleep(3)
         assert world.marked() == ["a"]
 
-    world.run(story)
+    world.run(scenario)
 
 
 def test_a_former_leader_does_not_set_its_label() -> None:
@@ -109,7 +109,7 @@ def test_a_former_leader_does_not_set_its_label() -> None:
     world = World()
     history: list[list[str]] = []
 
-    async def story(clock: VirtualClock) -> None:
+    async def scenario(clock: VirtualClock) -> None:
         def deposed() -> None:
             world.leader = "b"
             history.append(world.marked())
@@ -118,6 +118,6 @@ def test_a_former_leader_does_not_set_its_label() -> None:
         world.leader = "a"
         await clock.sleep(3)
 
-    world.run(story)
+    world.run(scenario)
     assert world.marked() == ["b"]
     assert all("a" not in marked for marked in history)

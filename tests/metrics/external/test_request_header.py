@@ -62,9 +62,9 @@ def test_requests_of_other_clients_are_unauthorized(certificate: str, headers: H
 
 
 def test_a_cluster_may_allow_any_name() -> None:
-    told = FrontProxy.read(told_by(requestheader_allowed_names=None))
+    received = FrontProxy.read(told_by(requestheader_allowed_names=None))
 
-    assert told.caller(make_client(AUTHORITY, "any").certificate.decode(), ADMIN, NOW).user == "admin"
+    assert received.caller(make_client(AUTHORITY, "any").certificate.decode(), ADMIN, NOW).user == "admin"
 
 
 @pytest.mark.parametrize(

@@ -97,11 +97,11 @@ def play(tmp_path: Path) -> Callable[[Callable[[World], Coroutine[Any, Any, None
             made = World(cluster, store, tmp_path, up)
             yield made
 
-    def played(story: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    def played(scenario: Callable[[World], Coroutine[Any, Any, None]]) -> None:
         async def whole() -> None:
             async with world() as made:
                 await made.until("ready", made.running.ready)
-                await story(made)
+                await scenario(made)
 
         asyncio.run(whole())
 
@@ -112,79 +112,79 @@ Play = Callable[[Callable[[World], Coroutine[Any, Any, None]]], None]
 
 
 def test_requests_of_the_front_proxy_are_answered(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         for path, kind in (
             ("/apis", "APIGroupList"),
             ("/apis/external.metrics.k8s.io", "APIGroup"),
             ("/apis/external.metrics.k8s.io/v1beta1", "APIResourceList"),
             ("/apis/external.metrics.k8s.io/v1beta1/", "APIResourceList"),
         ):
-            status, told = await world.ask(path)
-            assert (status, told["kind"]) == (200, kind)
-        status, told = await world.ask(f"{VALUES}?labelSelector=name%3Dshop")
+            status, received = await world.ask(path)
+            assert (status, received["kind"]) == (200, kind)
+        status, received = await world.ask(f"{VALUES}?labelSelector=name%3Dshop")
         assert status == 200
-        assert [item["value"] for item in told["items"]] == ["3"]
-        assert await world.ask(f"{VALUES}?labelSelector=name%3Dnone") == (200, {**told, "items": []})
+        assert [item["value"] for item in received["items"]] == ["3"]
+        assert await world.ask(f"{VALUES}?labelSelector=name%3Dnone") == (200, {**received, "items": []})
 
-    play(story)
+    play(scenario)
 
 
 def test_requests_of_other_clients_are_refused(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         for client, headers in (
             (None, ADMIN),
             (PROXY, {}),
             (make_client(AUTHORITY, "jane"), ADMIN),
         ):
-            status, told = await world.ask(VALUES, headers, client=client)
-            assert (status, told["reason"]) == (401, "Unauthorized")
+            status, received = await world.ask(VALUES, headers, client=client)
+            assert (status, received["reason"]) == (401, "Unauthorized")
         with pytest.raises(aiohttp.ClientError):
             await world.ask(VALUES, client=STRANGER)
         assert world.cluster.reviews == []
 
-    play(story)
+    play(scenario)
 
 
 def test_probes_need_no_authentication(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         for path in ("/healthz", "/livez", "/readyz"):
             assert await world.ask(path, {}, client=None) == (200, "ok")
 
-    play(story)
+    play(scenario)
 
 
 def test_a_refused_review_is_forbidden(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         world.cluster.verdict = lambda spec: {"allowed": spec["user"] == "admin"}
-        status, told = await world.ask(VALUES, {"X-Remote-User": "jane"})
-        assert (status, told["reason"]) == (403, "Forbidden")
-        assert 'User "jane" cannot list resource' in told["message"]
+        status, received = await world.ask(VALUES, {"X-Remote-User": "jane"})
+        assert (status, received["reason"]) == (403, "Forbidden")
+        assert 'User "jane" cannot list resource' in received["message"]
         assert (await world.ask(VALUES))[0] == 200
 
-    play(story)
+    play(scenario)
 
 
 def test_the_review_is_about_the_user_of_the_headers(play: Play) -> None:
     """Including names that are not ASCII."""
 
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         headers = CIMultiDict([("X-Remote-User", "zoë"), ("X-Remote-Group", "a"), ("X-Remote-Group", "b")])
         assert (await world.ask(VALUES, headers))[0] == 200
         (review,) = world.cluster.reviews
         assert (review["user"], review["groups"]) == ("zoë", ["a", "b"])
         assert review["resourceAttributes"]["resource"] == METRIC
 
-    play(story)
+    play(scenario)
 
 
 def test_requests_are_refused_while_no_review_is_possible(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         world.cluster.failing = Forbidden("our own rights are gone")
-        status, told = await world.ask(VALUES)
-        assert (status, told["reason"]) == (503, "ServiceUnavailable")
-        assert "our own rights are gone" in told["message"]
+        status, received = await world.ask(VALUES)
+        assert (status, received["reason"]) == (503, "ServiceUnavailable")
+        assert "our own rights are gone" in received["message"]
 
-    play(story)
+    play(scenario)
 
 
 @pytest.mark.parametrize(
@@ -200,28 +200,28 @@ def test_requests_are_refused_while_no_review_is_possible(play: Play) -> None:
     ],
 )
 def test_errors_are_status_objects(play: Play, path: str, method: str, expected: tuple[int, str]) -> None:
-    async def story(world: World) -> None:
-        status, told = await world.ask(path, method=method)
-        assert (status, told["reason"]) == expected
-        assert told["kind"] == "Status"
+    async def scenario(world: World) -> None:
+        status, received = await world.ask(path, method=method)
+        assert (status, received["reason"]) == expected
+        assert received["kind"] == "Status"
 
-    play(story)
+    play(scenario)
 
 
 def test_a_replica_that_does_not_lead_serves_only_discovery(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         world.leads = False
-        status, told = await world.ask(VALUES)
-        assert (status, told["reason"]) == (503, "ServiceUnavailable")
-        assert "does not lead" in told["message"]
+        status, received = await world.ask(VALUES)
+        assert (status, received["reason"]) == (503, "ServiceUnavailable")
+        assert "does not lead" in received["message"]
         assert (await world.ask("/apis/external.metrics.k8s.io/v1beta1"))[0] == 200
         assert (await world.ask("/readyz"))[0] == 200
 
-    play(story)
+    play(scenario)
 
 
 def test_a_replaced_authority_is_no_longer_trusted(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         successor = make_authority("front-proxy-2", now=NOW, seconds=3600)
         world.cluster.tell(told_by(successor))
         await world.until(
@@ -235,21 +235,21 @@ def test_a_replaced_authority_is_no_longer_trusted(play: Play) -> None:
         with pytest.raises(aiohttp.ClientError):
             await world.ask(VALUES)
 
-    play(story)
+    play(scenario)
 
 
 def test_the_last_valid_settings_are_kept(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         world.cluster.tell(told_by(requestheader_allowed_names="nonsense"))
         await world.until("it is noticed", lambda: world.running.request_header.problem != "")
         assert (await world.ask(VALUES))[0] == 200
         assert world.running.ready()
 
-    play(story)
+    play(scenario)
 
 
 def test_the_served_certificate_is_signed_by_the_published_bundle(play: Play) -> None:
-    async def story(world: World) -> None:
+    async def scenario(world: World) -> None:
         published: Object = await world.cluster.get(API_SERVICES, Key("", "v1beta1.external.metrics.k8s.io"))
         bundle = base64.b64decode(published["spec"]["caBundle"]).decode()
         context = ssl.create_default_context(cadata=bundle)
@@ -260,11 +260,11 @@ def test_the_served_certificate_is_signed_by_the_published_bundle(play: Play) ->
         writer.close()
         await writer.wait_closed()
 
-    play(story)
+    play(scenario)
 
 
 def test_the_problem_is_what_is_missing() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         cluster = FakeCluster()
         async with external_metrics(
             cluster.transport,
@@ -287,4 +287,4 @@ def test_the_problem_is_what_is_missing() -> None:
             assert any("is not installed" in problem for problem in problems)
             assert any("extension-apiserver-authentication" in problem for problem in problems)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

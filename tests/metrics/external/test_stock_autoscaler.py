@@ -5,7 +5,7 @@ from __future__ import annotations
 from springtide.apis.forecast import format_instant
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Object
-from springtide.controllers.grants import GrantPolicy
+from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics.external import SeriesMetrics
 from springtide.metrics.series import SeriesStore

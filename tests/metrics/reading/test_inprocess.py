@@ -239,11 +239,11 @@ def test_no_result_while_a_series_is_pending(query: str, known: bool) -> None:
 def test_for_prometheus_only(query: str, words: str) -> None:
     with pytest.raises(QueryError) as failure:
         compile_query(query)
-    told = str(failure.value)
+    received = str(failure.value)
     assert failure.value.reason == "NotInProcess"
     assert failure.value.permanent
-    assert words in told
-    assert told.endswith("answered by Prometheus only: start the controller with --prometheus-url")
+    assert words in received
+    assert received.endswith("answered by Prometheus only: start the controller with --prometheus-url")
 
 
 def test_long_lists_are_cut() -> None:
@@ -260,9 +260,9 @@ def test_a_sum_of_a_thousand_unlike_fractions_is_exact() -> None:
 
 def test_the_message_of_a_store_that_is_not_synced() -> None:
     """The metrics-producer controller may run in another process: then only Prometheus has the series."""
-    with pytest.raises(QueryError, match="let Prometheus answer with --metrics-source prometheus") as told:
+    with pytest.raises(QueryError, match="let Prometheus answer with --metrics-source prometheus") as received:
         evaluate(compile_query(QUEUE), SeriesStore(), namespace="shop")
-    assert told.value.reason == "NotKnownYet"
+    assert received.value.reason == "NotKnownYet"
 
 
 @pytest.mark.parametrize(
@@ -272,9 +272,9 @@ def test_no_result_before_the_store_is_synced(query: str) -> None:
     """Otherwise a fallback would be the result."""
     store = store_of({"shop/jobs": {QUEUE: 3}})
     store.reset()
-    with pytest.raises(QueryError) as told:
+    with pytest.raises(QueryError) as received:
         evaluate(compile_query(query), store, namespace="shop")
-    assert told.value.reason == "NotKnownYet"
+    assert received.value.reason == "NotKnownYet"
 
 
 def test_a_query_whose_patterns_take_too_long_is_refused() -> None:
@@ -283,9 +283,9 @@ def test_a_query_whose_patterns_take_too_long_is_refused() -> None:
     assert _answer(f'sum({QUEUE}{{name=~"a.*"}})', store) == 200
 
     for _ in range(3):  # a query that is repeated is refused again
-        with pytest.raises(QueryError, match="name one with name=") as told:
+        with pytest.raises(QueryError, match="name one with name=") as received:
             _answer(f'sum({QUEUE}{{name=~"{"|".join([".*a.{20}"] * 100)}"}})', store)
-        assert (told.value.reason, told.value.permanent) == ("TooCostly", False)
+        assert (received.value.reason, received.value.permanent) == ("TooCostly", False)
 
 
 def test_a_pattern_over_thousands_of_series() -> None:

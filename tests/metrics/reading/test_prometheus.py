@@ -59,10 +59,10 @@ def asked(
 
 def refused(answering: Answering, **options: Any) -> QueryError:
     """Query once; return the error."""
-    with pytest.raises(QueryError) as told:
+    with pytest.raises(QueryError) as received:
         asked(answering, **options)
-    assert str(told.value).startswith(("http://127.0.0.1:", "https://127.0.0.1:"))
-    return told.value
+    assert str(received.value).startswith(("http://127.0.0.1:", "https://127.0.0.1:"))
+    return received.value
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_answer(answer: str, number: str) -> None:
     ],
 )
 def test_no_answer(answering: Answering, reason: str, words: str) -> None:
-    told = refused(answering)
-    assert (told.reason, words in str(told)) == (reason, True), str(told)
-    assert len(str(told)) < 1100
+    received = refused(answering)
+    assert (received.reason, words in str(received)) == (reason, True), str(received)
+    assert len(str(received)) < 1100
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_slow_server() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    told = refused(never, settings=lambda url: PrometheusSettings(url, timeout=0.05))
-    assert (told.reason, "no answer within 0.05 seconds" in str(told)) == ("PrometheusUnreachable", True)
+    received = refused(never, settings=lambda url: PrometheusSettings(url, timeout=0.05))
+    assert (received.reason, "no answer within 0.05 seconds" in str(received)) == ("PrometheusUnreachable", True)
 
 
 def test_slow_body() -> None:
@@ -192,8 +192,8 @@ def test_slow_body() -> None:
         await asyncio.Event().wait()
         return response
 
-    told = refused(trickle, settings=lambda url: PrometheusSettings(url, timeout=0.05))
-    assert (told.reason, "no answer within 0.05 seconds" in str(told)) == ("PrometheusUnreachable", True)
+    received = refused(trickle, settings=lambda url: PrometheusSettings(url, timeout=0.05))
+    assert (received.reason, "no answer within 0.05 seconds" in str(received)) == ("PrometheusUnreachable", True)
 
 
 def test_broken_connection() -> None:
@@ -202,8 +202,11 @@ def test_broken_connection() -> None:
         request.transport.close()
         return web.Response()
 
-    told = refused(hang_up)
-    assert (told.reason, "closed the connection without an answer" in str(told)) == ("PrometheusUnreachable", True)
+    received = refused(hang_up)
+    assert (received.reason, "closed the connection without an answer" in str(received)) == (
+        "PrometheusUnreachable",
+        True,
+    )
 
 
 def test_unreachable_server() -> None:
@@ -213,9 +216,9 @@ def test_unreachable_server() -> None:
         async with PrometheusReader(PrometheusSettings(url)) as reader:
             await reader.read(QUERY, namespace="shop")
 
-    with pytest.raises(QueryError, match="cannot connect") as told:
+    with pytest.raises(QueryError, match="cannot connect") as received:
         asyncio.run(main())
-    assert told.value.reason == "PrometheusUnreachable"
+    assert received.value.reason == "PrometheusUnreachable"
 
 
 def test_closed_reader() -> None:
@@ -303,8 +306,8 @@ def test_secrets_are_never_repeated(
         return web.json_response({"status": "error", "errorType": "internal", "error": said}, status=500)
 
     settings = proof(tmp_path)
-    told = str(refused(parrot, settings=settings))
-    shown = told + repr(settings("http://127.0.0.1:1"))
+    received = str(refused(parrot, settings=settings))
+    shown = received + repr(settings("http://127.0.0.1:1"))
     wanted = header.split()[-1] if proof is not _with_password else BASIC
     assert not any(wanted[:length] in shown for length in range(4, len(wanted)))
     assert proof is not _with_password or PASSWORD not in shown
@@ -326,8 +329,8 @@ def test_token_is_read_again(tmp_path: Path) -> None:
 
 
 def test_missing_token_file(tmp_path: Path) -> None:
-    told = refused(saying(""), settings=lambda url: PrometheusSettings(url, bearer_token_file=tmp_path / "none"))
-    assert (told.reason, f"cannot read {tmp_path / 'none'}" in str(told)) == ("PrometheusUnreachable", True)
+    received = refused(saying(""), settings=lambda url: PrometheusSettings(url, bearer_token_file=tmp_path / "none"))
+    assert (received.reason, f"cannot read {tmp_path / 'none'}" in str(received)) == ("PrometheusUnreachable", True)
 
 
 @pytest.fixture(scope="module")
@@ -348,22 +351,22 @@ def test_configured_authority(authority: Authority, tmp_path: Path) -> None:
 
 
 def test_unknown_authority(authority: Authority) -> None:
-    told = refused(saying(vector(sample("1"))), tls=authority.serving("127.0.0.1"))
-    assert (told.reason, "its certificate is not trusted" in str(told)) == ("PrometheusUnreachable", True)
+    received = refused(saying(vector(sample("1"))), tls=authority.serving("127.0.0.1"))
+    assert (received.reason, "its certificate is not trusted" in str(received)) == ("PrometheusUnreachable", True)
 
 
 def test_server_name(authority: Authority, tmp_path: Path) -> None:
     tls = authority.serving("prometheus.monitoring.svc")
-    told = refused(saying(vector(sample("1"))), tls=tls, settings=_trusting(authority, tmp_path))
-    assert "its certificate is not trusted" in str(told)
+    received = refused(saying(vector(sample("1"))), tls=tls, settings=_trusting(authority, tmp_path))
+    assert "its certificate is not trusted" in str(received)
     trusting = _trusting(authority, tmp_path, server_name="prometheus.monitoring.svc")
     assert asked(saying(vector(sample("1"))), tls=tls, settings=trusting)[0] == 1
 
 
 def test_client_certificate(authority: Authority, tmp_path: Path) -> None:
     tls = authority.serving("127.0.0.1", clients=True)
-    told = refused(saying(vector(sample("1"))), tls=tls, settings=_trusting(authority, tmp_path))
-    assert told.reason == "PrometheusUnreachable"
+    received = refused(saying(vector(sample("1"))), tls=tls, settings=_trusting(authority, tmp_path))
+    assert received.reason == "PrometheusUnreachable"
     pair = authority.client("scaler")
     (tmp_path / "tls.crt").write_bytes(pair.certificate)
     (tmp_path / "tls.key").write_bytes(pair.key)
@@ -397,6 +400,6 @@ def test_client_certificate(authority: Authority, tmp_path: Path) -> None:
     ],
 )
 def test_invalid_settings(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words) as told:
+    with pytest.raises(ValueError, match=words) as received:
         PrometheusSettings(**{"url": "http://x", **settings})
-    assert "hunter2" not in str(told.value)
+    assert "hunter2" not in str(received.value)

@@ -81,9 +81,9 @@ def test_where_a_query_is_evaluated(
 )
 def test_queries_without_a_source(query: str, reading: QueryReader, reason: str) -> None:
     for _ in range(2):  # the second time from memory
-        with pytest.raises(QueryError) as told:
+        with pytest.raises(QueryError) as received:
             _read(reading, query)
-        assert (told.value.reason, told.value.permanent) == (reason, True)
+        assert (received.value.reason, received.value.permanent) == (reason, True)
     assert (reading.sources(query), reading.address(query)) == (None, None)
 
 
@@ -119,6 +119,6 @@ def test_an_outdated_series_has_no_result(now: int, answered: bool) -> None:
     if answered:
         assert _read(reading, QUEUE) == 41
         return
-    with pytest.raises(QueryError, match="jobs has been outdated since 1970-01-01T00:16:40Z") as told:
+    with pytest.raises(QueryError, match="jobs has been outdated since 1970-01-01T00:16:40Z") as received:
         _read(reading, QUEUE)
-    assert (told.value.reason, told.value.permanent) == ("Outdated", False)
+    assert (received.value.reason, received.value.permanent) == ("Outdated", False)

@@ -1,8 +1,8 @@
 """The pod record: what controllers, behaviours and the packer keep of a pod in memory.
 
-A cluster has up to 150,000 pods and every process caches all of them, so a record is small. Whatever decides where a
-pod can run is the same for all pods of a template; it is parsed once and shared as their `PodClass`. Labels, owner and
-status are shared between equal pods as well, and what few pods have is in `PodDetails`.
+A cluster has up to 150,000 pods and every process caches all of them, so a record is small. The fields that decide
+where a pod can run are the same for all pods of a template; they are parsed once and shared as a `PodSchedulingClass`.
+Labels, owner and status are shared between equal pods as well, and fields that few pods have are in `PodDetails`.
 
 `PodView` is the type that the API server's JSON is decoded as; `pod_record` makes the record of it.
 """
@@ -139,8 +139,8 @@ class HostPort(DecodedPart):
     address: str = "0.0.0.0"  # noqa: S104 - the address that Kubernetes means by none
 
 
-class PodClass(msgspec.Struct, frozen=True, gc=False):
-    """What decides where a pod can run: equal for all pods of one template, and shared between them."""
+class PodSchedulingClass(msgspec.Struct, frozen=True, gc=False):
+    """The fields that decide where a pod can run, shared by all pods of one template."""
 
     requests: Mapping[str, Quantity] = _NO_REQUESTS
     """Effective requests of the whole pod: init containers, sidecars and overhead included."""
@@ -158,6 +158,11 @@ class PodClass(msgspec.Struct, frozen=True, gc=False):
     preemption_policy: str = "PreemptLowerPriority"
     scheduler_name: str = "default-scheduler"
     termination_grace_seconds: int = 30
+    text: bytes = b""
+    """The JSON that it was made from, which identifies the class."""
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     def __hash__(self) -> int:
         """Hash what differs most between classes; mappings cannot be hashed as they are."""
@@ -174,7 +179,7 @@ class PodOwner(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodState(msgspec.Struct, frozen=True, gc=False):
-    """What the kubelet and the scheduler report of a pod; most pods of a cluster have one of a few states."""
+    """What the kubelet and the scheduler report of a pod; most pods are in one of a few states."""
 
     phase: str = ""
     ready: bool = False
@@ -186,7 +191,7 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodDetails(msgspec.Struct, frozen=True, gc=False):
-    """What only few pods have."""
+    """Fields that few pods have."""
 
     claims: tuple[str, ...] = ()
     """Names of the PersistentVolumeClaims that its volumes use."""
@@ -197,7 +202,7 @@ class PodDetails(msgspec.Struct, frozen=True, gc=False):
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
     """A pod."""
 
-    pod_class: PodClass = PodClass()
+    pod_class: PodSchedulingClass = PodSchedulingClass()
     labels: Mapping[str, str] = NO_LABELS
     node: str = ""
     """The node that it is bound to; empty: none yet."""
@@ -358,7 +363,7 @@ _NO_ANNOTATIONS = _Annotations()
 
 
 @lru_cache(maxsize=_SHARED_CLASSES)
-def _pod_class(text: bytes) -> PodClass:
+def _pod_class(text: bytes) -> PodSchedulingClass:
     spec = msgspec.json.decode(text, type=_PodSpec)
     unreadable = False
     try:
@@ -366,7 +371,7 @@ def _pod_class(text: bytes) -> PodClass:
     except AmountError:
         requests, unreadable = _NO_REQUESTS, True
     grace = spec.termination_grace_period_seconds
-    return PodClass(
+    return PodSchedulingClass(
         requests=requests,
         unreadable=unreadable,
         node_selector=intern_labels(spec.node_selector),
@@ -380,6 +385,7 @@ def _pod_class(text: bytes) -> PodClass:
         preemption_policy=spec.preemption_policy or "PreemptLowerPriority",
         scheduler_name=spec.scheduler_name or "default-scheduler",
         termination_grace_seconds=30 if grace is None else grace,
+        text=text,
     )
 
 

@@ -180,50 +180,50 @@ class CronFederatedHPA(Object, kw_only=True):
     status: Annotated[CronFederatedHPAStatus | None, doc("The executions of the rules.")] = None
 
 
-def forecast_rules(cron: CronFederatedHPA, question: ForecastQuery) -> Outlook:
+def forecast_rules(cron: CronFederatedHPA, query: ForecastQuery) -> Outlook:
     """Forecast a lane for each rule, with a mark for each firing."""
-    return _outlook(cron.spec.rules, cron.spec.scale_target_ref.target_kind, question)
+    return _outlook(cron.spec.rules, cron.spec.scale_target_ref.target_kind, query)
 
 
-def forecast_valid_rules(view: View | None, _: object, question: ForecastQuery) -> Outlook | None:
+def forecast_valid_rules(view: View | None, _: object, query: ForecastQuery) -> Outlook | None:
     """Forecast the valid rules of an object with errors."""
     if not isinstance(view, CronFederatedHPA):
         return None
     kind = view.spec.scale_target_ref.target_kind
-    context = ValidationContext(now=question.start, default_zone=question.default_zone)
+    context = ValidationContext(now=query.start, default_zone=query.default_zone)
     sound = [
         rule
         for rule in view.spec.rules
         if not has_errors((*timing_problems(rule, context), *action_problems(rule, kind)))
     ]
-    return _outlook(sound, kind, question)
+    return _outlook(sound, kind, query)
 
 
-def _outlook(rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, question: ForecastQuery) -> Outlook:
-    zones = dict.fromkeys(zone_of(rule, question.default_zone).name for rule in rules)
+def _outlook(rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, query: ForecastQuery) -> Outlook:
+    zones = dict.fromkeys(zone_of(rule, query.default_zone).name for rule in rules)
     return Outlook(
-        zones=tuple(zones) or (question.default_zone,),
-        lanes=tuple(_lane(rule, kind, question) for rule in rules),
-        collisions=tuple(forecast_collisions(rules, kind, question)),
+        zones=tuple(zones) or (query.default_zone,),
+        lanes=tuple(_lane(rule, kind, query) for rule in rules),
+        collisions=tuple(forecast_collisions(rules, kind, query)),
     )
 
 
-def _lane(rule: CronFederatedHPARule, kind: CronTargetKind, question: ForecastQuery) -> Lane:
+def _lane(rule: CronFederatedHPARule, kind: CronTargetKind, query: ForecastQuery) -> Lane:
     if rule.suspend:
         return Lane(rule.name, LaneStyle.FIRINGS, None, (), None, because=f"rule `{rule.name}` is suspended")
-    zone = zone_of(rule, question.default_zone)
-    firings = firings_of(rule, question.default_zone, question.calendars)
+    zone = zone_of(rule, query.default_zone)
+    firings = firings_of(rule, query.default_zone, query.calendars)
     action = action_of(rule, kind)
 
     def change(at: int) -> LaneChange:
         return LaneChange(at, dict(action), f"rule `{rule.name}` fires ({clock_time(at, zone)})")
 
-    latest, following = firings.at_or_before(question.start), firings.after(question.start)
+    latest, following = firings.at_or_before(query.start), firings.after(query.start)
     return Lane(
         name=rule.name,
         style=LaneStyle.FIRINGS,
         current=None if latest is None else dict(action),
-        changes=tuple(change(at) for at in firings.between(question.start, question.until)),
+        changes=tuple(change(at) for at in firings.between(query.start, query.until)),
         next=None if following is None else change(following),
         because=_not_fired_reason(rule, following) if latest is None else change(latest).because,
     )

@@ -23,7 +23,7 @@ from springtide.apis.kinds import (
     by_key,
     doc,
 )
-from springtide.apis.meta.scaling import DirectionRules, ScaleTarget, SpeedLimit
+from springtide.apis.meta.scaling import DirectionRules, ScaleTargetSpec, SpeedLimit
 from springtide.apis.meta.types import Generation, LabelSelector, Object, ScaleTargetReference
 from springtide.apis.problems import Problem, error, warning
 
@@ -236,7 +236,7 @@ class FederatedHPASpec(View, kw_only=True):
         CelRule("self.minReplicas <= self.maxReplicas", "Set maxReplicas to at least minReplicas.", extension=True),
     )
 
-    scale_target_ref: Annotated[ScaleTarget, doc("What is scaled.")]
+    scale_target_ref: Annotated[ScaleTargetSpec, doc("What is scaled.")]
     min_replicas: Annotated[PositiveCount, doc("Never fewer replicas than this.")] = 1
     max_replicas: Annotated[PositiveCount, doc("Never more replicas than this.")]
     metrics: Annotated[tuple[MetricSpec, ...] | None, doc("What is followed; 80 % of requested CPU if not set.")] = None

@@ -148,11 +148,11 @@ def collision_problems(
 
 
 def forecast_collisions(
-    rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, question: ForecastQuery
+    rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, query: ForecastQuery
 ) -> Iterator[LaneCollision]:
     """Find the instants of a forecast at which rules set different values."""
     by_name = {rule.name: rule for rule in rules}
-    found = _coincidences(rules, kind, question.default_zone, question.calendars, question.start, question.until, None)
+    found = _coincidences(rules, kind, query.default_zone, query.calendars, query.start, query.until, None)
     for coincidence in found:
         text = f"{_conflict_message(coincidence, by_name, kind)}: `{coincidence.winner}` wins, as it is listed last"
         for at in coincidence.instants:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from springtide.apis.kinds import ValidationContext
-from springtide.apis.meta.scaling import ScaleTarget
+from springtide.apis.meta.scaling import ScaleTargetSpec
 from springtide.apis.problems import Problem, error, warning
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class CronTargetKind(Enum):
         return 0 if self is CronTargetKind.SCALED_OBJECT else 1
 
 
-class CronTarget(ScaleTarget, kw_only=True):
+class CronTarget(ScaleTargetSpec, kw_only=True):
     """The target: any kind with a scale subresource, or an autoscaler whose bounds the rules set."""
 
     @property

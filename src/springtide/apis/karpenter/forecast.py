@@ -111,7 +111,7 @@ class _ForecastInput:
     """A pool, a forecast query, and every change of its active budgets in that time."""
 
     pool: PoolBudgets
-    question: ForecastQuery
+    query: ForecastQuery
     edges: dict[int, tuple[ActiveBudgets, ActiveBudgets]]
 
     def edge(self, at: int) -> tuple[ActiveBudgets, ActiveBudgets]:
@@ -119,39 +119,39 @@ class _ForecastInput:
         return self.edges.get(at) or (self.pool.active.at(at - 1), self.pool.active.at(at))
 
 
-def forecast_pool(pool: Any, question: ForecastQuery) -> Outlook:
+def forecast_pool(pool: Any, query: ForecastQuery) -> Outlook:
     """Forecast a NodePool of either version."""
     return _outlook(
-        compile_pool(pool.spec.disruption, default_zone=question.default_zone, calendars=question.calendars), question
+        compile_pool(pool.spec.disruption, default_zone=query.default_zone, calendars=query.calendars), query
     )
 
 
-def forecast_invalid_pool(_: Any, value: dict[str, Any], question: ForecastQuery) -> Outlook:
+def forecast_invalid_pool(_: Any, value: dict[str, Any], query: ForecastQuery) -> Outlook:
     """Forecast a NodePool with errors; a budget that cannot be evaluated blocks."""
-    return _outlook(pool_budgets(value, default_zone=question.default_zone, calendars=question.calendars), question)
+    return _outlook(pool_budgets(value, default_zone=query.default_zone, calendars=query.calendars), query)
 
 
-def _outlook(compiled: PoolBudgets, question: ForecastQuery) -> Outlook:
+def _outlook(compiled: PoolBudgets, query: ForecastQuery) -> Outlook:
     zones = tuple(dict.fromkeys(budget.zone for budget in compiled.budgets if budget.zone is not None))
-    states = [(question.start, compiled.active.at(question.start))]
-    states += compiled.active.changes(question.start, question.until)
+    states = [(query.start, compiled.active.at(query.start))]
+    states += compiled.active.changes(query.start, query.until)
     edges = {at: (before, after) for (_, before), (at, after) in pairwise(states)}
-    given = _ForecastInput(compiled, question, edges)
+    given = _ForecastInput(compiled, query, edges)
     return Outlook(
-        zones=zones or (question.default_zone,),
+        zones=zones or (query.default_zone,),
         lanes=tuple(_lane(given, reason) for reason in REASONS),
     )
 
 
 def _lane(given: _ForecastInput, reason: DisruptionReason) -> Lane:
-    pool, question = given.pool, given.question
+    pool, query = given.pool, given.query
     return timeline_lane(
         reason.value,
         LaneStyle.BUDGET,
-        limit_over_time(pool, reason, lambda active: lane_value(pool, reason, active, question.nodes)),
-        question,
+        limit_over_time(pool, reason, lambda active: lane_value(pool, reason, active, query.nodes)),
+        query,
         because=lambda at, _: _change_reason(given, reason, at),
-        because_now=_current_reason(given, reason, pool.active.at(question.start)),
+        because_now=_current_reason(given, reason, pool.active.at(query.start)),
     )
 
 
@@ -183,7 +183,7 @@ def _tightest(pool: PoolBudgets, reason: DisruptionReason, active: Sequence[int]
 
 
 def _current_reason(given: _ForecastInput, reason: DisruptionReason, active: ActiveBudgets) -> str:
-    nodes = given.question.nodes
+    nodes = given.query.nodes
     if nodes is None:
         binding = _tightest(given.pool, reason, active)
     else:
@@ -197,7 +197,7 @@ def _change_reason(given: _ForecastInput, reason: DisruptionReason, at: int) -> 
     before, after = given.edge(at)
     moved = [
         f"{_edge_words(budget, opens=budget.index in after)}"
-        f" ({clock_time(at, load_zone(budget.zone or given.question.default_zone))})"
+        f" ({clock_time(at, load_zone(budget.zone or given.query.default_zone))})"
         for budget in given.pool.budgets
         if budget.covers(reason) and (budget.index in before) is not (budget.index in after)
     ]

@@ -80,7 +80,7 @@ def api_group_of(api_version: str) -> str:
     return "" if not slash and _VERSION.fullmatch(group) else group
 
 
-class ScaleTarget(ScaleTargetReference, kw_only=True):
+class ScaleTargetSpec(ScaleTargetReference, kw_only=True):
     """The object whose replicas are set: any kind with a scale subresource, in the same namespace."""
 
     __mistaken__ = {"namespace": "the target is in the namespace of this object"}

@@ -37,7 +37,7 @@ class ObjectMeta(View, kw_only=True):
     uid: Annotated[str | None, doc("Unique identity, which a new object of the same name does not share.")] = None
 
 
-class Condition(View, kw_only=True):
+class ObjectCondition(View, kw_only=True):
     """One observation about an object, as Kubernetes writes them."""
 
     type: Annotated[
@@ -62,7 +62,7 @@ class Condition(View, kw_only=True):
     ] = None
 
 
-Conditions = Annotated[tuple[Condition, ...], by_key("type")]
+Conditions = Annotated[tuple[ObjectCondition, ...], by_key("type")]
 
 
 class LocalReference(View, kw_only=True):

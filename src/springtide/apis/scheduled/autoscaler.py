@@ -19,7 +19,7 @@ from springtide.apis.kinds import (
     doc,
     extension,
 )
-from springtide.apis.meta.scaling import DirectionRules, ScaleTarget, SpeedLimit, api_group_of
+from springtide.apis.meta.scaling import DirectionRules, ScaleTargetSpec, SpeedLimit, api_group_of
 from springtide.apis.meta.types import KnativeConditions, Object
 from springtide.apis.problems import Problem, error, warning
 from springtide.apis.scheduled.promql import query_problems
@@ -167,7 +167,7 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
         CelRule("self.minReplicas <= self.maxReplicas", "Set maxReplicas to at least minReplicas.", extension=True),
     )
 
-    scale_target_ref: Annotated[ScaleTarget, doc("What is scaled.")]
+    scale_target_ref: Annotated[ScaleTargetSpec, doc("What is scaled.")]
     min_replicas: Annotated[Count, doc("Never fewer replicas than this; 0 is allowed.")]
     max_replicas: Annotated[Count, doc("Never more replicas than this.")]
     metrics: Annotated[

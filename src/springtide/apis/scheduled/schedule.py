@@ -380,22 +380,22 @@ def _collision_findings(claims: Sequence[CompiledBehavior], zone: Zone, now: int
         )
 
 
-def forecast_schedule(producer: MetricsProducer, question: ForecastQuery) -> Outlook:
+def forecast_schedule(producer: MetricsProducer, query: ForecastQuery) -> Outlook:
     """Forecast the replicas; producers without a schedule have no lanes."""
     schedule = producer.spec.schedule
     if schedule is None:
-        return Outlook(zones=(question.default_zone,), lanes=())
-    zone = zone_of(schedule, question.default_zone)
-    claims = compile_behaviors(schedule, zone, question.calendars)
+        return Outlook(zones=(query.default_zone,), lanes=())
+    zone = zone_of(schedule, query.default_zone)
+    claims = compile_behaviors(schedule, zone, query.calendars)
     lane = timeline_lane(
         "replicas",
         LaneStyle.LEVEL,
         replicas_over_time(claims, schedule.default_replicas),
-        question,
+        query,
         because=lambda at, _: _change_reason(claims, at, zone, schedule.default_replicas),
-        because_now=_current_reason(claims, question.start, zone, schedule.default_replicas),
+        because_now=_current_reason(claims, query.start, zone, schedule.default_replicas),
     )
-    return Outlook((zone.name,), (lane,), tuple(_collisions(claims, question)))
+    return Outlook((zone.name,), (lane,), tuple(_collisions(claims, query)))
 
 
 def _change_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, default: int) -> str:
@@ -416,8 +416,8 @@ def _current_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, def
     return f"{reason} ({clock_time(at, zone)})"
 
 
-def _collisions(claims: Sequence[CompiledBehavior], question: ForecastQuery) -> Iterator[LaneCollision]:
-    for winner, loser, overlap in collisions(claims, question.start, question.until):
+def _collisions(claims: Sequence[CompiledBehavior], query: ForecastQuery) -> Iterator[LaneCollision]:
+    for winner, loser, overlap in collisions(claims, query.start, query.until):
         reason = "by priority" if winner.priority != loser.priority else "as it is listed first"
         for at, until in overlap.spans:
             yield LaneCollision(

@@ -114,21 +114,21 @@ def compile_calendar(spec: CalendarSpec) -> DayCalendar:
     )
 
 
-def forecast_calendar(calendar: Calendar, question: ForecastQuery) -> Outlook:
+def forecast_calendar(calendar: Calendar, query: ForecastQuery) -> Outlook:
     """Forecast the days of a calendar; without lanes if the holidays of its country are not known."""
     try:
         compiled = compile_calendar(calendar.spec)
     except CalendarError:
-        return Outlook(zones=(calendar.spec.time_zone or question.default_zone,), lanes=())
-    zone = compiled.zone or load_zone(question.default_zone)
+        return Outlook(zones=(calendar.spec.time_zone or query.default_zone,), lanes=())
+    zone = compiled.zone or load_zone(query.default_zone)
     timeline = compiled.timeline(zone)
     lane = timeline_lane(
         "active",
         LaneStyle.ACTIVE,
         timeline,
-        question,
+        query,
         because=lambda at, listed: _change_reason(at, listed, zone),
-        because_now=f"the day is {'' if timeline.at(question.start) else 'not '}in the calendar ({zone.name})",
+        because_now=f"the day is {'' if timeline.at(query.start) else 'not '}in the calendar ({zone.name})",
     )
     return Outlook(zones=(zone.name,), lanes=(lane,))
 

@@ -337,19 +337,19 @@ def buffer_active_times(
     )
 
 
-def forecast_buffer(buffer: CapacityBuffer, question: ForecastQuery) -> Outlook:
+def forecast_buffer(buffer: CapacityBuffer, query: ForecastQuery) -> Outlook:
     """Forecast when the buffer is active."""
     schedule = buffer.spec.schedule
     if schedule is None:
         lane = Lane(_LANE, LaneStyle.ACTIVE, True, (), None, "the buffer has no schedule: it is always active")
-        return Outlook(zones=(question.default_zone,), lanes=(lane,))
-    times = buffer_active_times(schedule, question.default_zone, question.calendars)
+        return Outlook(zones=(query.default_zone,), lanes=(lane,))
+    times = buffer_active_times(schedule, query.default_zone, query.calendars)
     lane = timeline_lane(
         _LANE,
         LaneStyle.ACTIVE,
         times.timeline(),
-        question,
+        query,
         because=times.change,
-        because_now=times.state(question.start),
+        because_now=times.state(query.start),
     )
     return Outlook(zones=(times.zone.name,), lanes=(lane,))

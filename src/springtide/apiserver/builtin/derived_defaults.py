@@ -67,20 +67,18 @@ def _add_default_tolerations(spec: Object) -> None:
     tolerations = spec.get("tolerations") or []
     if not isinstance(tolerations, list):
         return
-    missing = [
-        trouble for trouble in _NODE_CONDITION_TAINTS if not any(_tolerates(each, trouble) for each in tolerations)
-    ]
+    missing = [taint for taint in _NODE_CONDITION_TAINTS if not any(_tolerates(each, taint) for each in tolerations)]
     if missing:
         spec["tolerations"] = tolerations + [
-            {"key": trouble, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
-            for trouble in missing
+            {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
+            for taint in missing
         ]
 
 
-def _tolerates(toleration: Any, trouble: str) -> bool:
+def _tolerates(toleration: Any, taint: str) -> bool:
     return (
         isinstance(toleration, dict)
-        and toleration.get("key", "") in ("", trouble)
+        and toleration.get("key", "") in ("", taint)
         and toleration.get("effect", "") in ("", "NoExecute")
     )
 
@@ -88,16 +86,16 @@ def _tolerates(toleration: Any, trouble: str) -> bool:
 def qos_class(spec: Object) -> str:
     """Return the QoS class of a pod: Guaranteed, Burstable or BestEffort."""
     own = spec.get("resources")
-    everyone = [own] if isinstance(own, dict) else [container.get("resources") for container in _containers(spec)]
+    all_resources = [own] if isinstance(own, dict) else [container.get("resources") for container in _containers(spec)]
     requests = dict.fromkeys(_COMPUTE, 0)
     limits = dict.fromkeys(_COMPUTE, 0)
     all_limited = True
-    for resources in everyone:
-        asked, capped = _amounts(resources, "requests"), _amounts(resources, "limits")
-        all_limited = all_limited and all(capped[name] for name in _COMPUTE)
+    for resources in all_resources:
+        requested, limited = _amounts(resources, "requests"), _amounts(resources, "limits")
+        all_limited = all_limited and all(limited[name] for name in _COMPUTE)
         for name in _COMPUTE:
-            requests[name] += asked[name]
-            limits[name] += capped[name]
+            requests[name] += requested[name]
+            limits[name] += limited[name]
     if not any(requests.values()) and not any(limits.values()):
         return "BestEffort"
     return "Guaranteed" if all_limited and requests == limits else "Burstable"

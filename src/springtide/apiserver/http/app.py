@@ -39,6 +39,13 @@ from springtide.cluster.errors import ApiError, BadRequest, NotFound, ServerErro
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+_HEALTH = ("healthz", "livez", "readyz")
+_CHECKS = ("ping", "storage", "watches")
+
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+_log = logging.getLogger(__name__)
+
 
 class DateHeader:
     """Formats the cluster's time for the header `Date`, from which clients learn the time; cached for a second."""
@@ -54,10 +61,6 @@ class DateHeader:
         if now != self._second:
             self._second, self._written = now, formatdate(now, usegmt=True).encode()
         return self._written
-
-
-_HEALTH = ("healthz", "livez", "readyz")
-_CHECKS = ("ping", "storage", "watches")
 
 
 def unauthenticated_response(request: ApiRequest, parts: list[str]) -> Response | None:
@@ -89,12 +92,6 @@ def _version() -> dict[str, str]:
         "compiler": "cpython",
         "platform": f"{platform.system().lower()}/{_MACHINES.get(platform.machine(), platform.machine())}",
     }
-
-
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-
-
-_log = logging.getLogger(__name__)
 
 
 class ApiApp:

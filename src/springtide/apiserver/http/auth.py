@@ -18,6 +18,13 @@ from springtide.apiserver.http.routes import ResourcePath
 from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object
 
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
+
+_ALLOWED_REASON = "the embedded cluster has no RBAC: every token has full access"
+
+NAME = "springtide"
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewKind:
@@ -30,9 +37,6 @@ class ReviewKind:
     namespaced: bool = False
 
 
-_AUTHENTICATION = "authentication.k8s.io"
-_AUTHORIZATION = "authorization.k8s.io"
-
 REVIEW_KINDS = (
     ReviewKind(_AUTHENTICATION, "v1", "selfsubjectreviews", "SelfSubjectReview"),
     ReviewKind(_AUTHENTICATION, "v1", "tokenreviews", "TokenReview"),
@@ -41,9 +45,6 @@ REVIEW_KINDS = (
     ReviewKind(_AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
     ReviewKind(_AUTHORIZATION, "v1", "subjectaccessreviews", "SubjectAccessReview"),
 )
-
-
-_ALLOWED_REASON = "the embedded cluster has no RBAC: every token has full access"
 
 
 def review_kind_of(place: ResourcePath) -> ReviewKind | None:
@@ -115,9 +116,6 @@ class TokenAuthenticator:
             if hmac.compare_digest(known.encode(), given):
                 found = user
         return found
-
-
-NAME = "springtide"
 
 
 def kubeconfig(url: str, ca: bytes, token: str) -> str:

@@ -27,6 +27,19 @@ from springtide.cluster.errors import BadRequest
 
 Path = tuple[str | int, ...]
 
+_JSON = ("application/json", "")
+_YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+_MAX_DEPTH = 200
+"""The maximum nesting of lists and objects, so that recursive functions are safe everywhere."""
+_SHOWN = 30
+_LONG = re.compile(rb"\d{19}")
+_PLACE = re.compile(r"\(byte (\d+)\)")
+JSON_TYPES = {bool: "bool", dict: "object", float: "number", int: "number", list: "array", str: "string"}
+"""Go's names of JSON types."""
+_IDENTITY = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_INTEGERS = range(-(2**63), 2**64)
+_decoder = msgspec.json.Decoder()
+
 
 class _Pairs(list[tuple[str, Any]]):
     """An object with all its fields, in their order."""
@@ -92,20 +105,6 @@ def _walk_nodes(node: Node) -> Iterator[tuple[int, str]]:
     elif isinstance(inner, SequenceNode):
         for item in inner.items:
             yield from _walk_nodes(item)
-
-
-_JSON = ("application/json", "")
-_YAML = ("application/yaml", "application/x-yaml", "text/yaml")
-_MAX_DEPTH = 200
-"""The maximum nesting of lists and objects, so that recursive functions are safe everywhere."""
-_SHOWN = 30
-_LONG = re.compile(rb"\d{19}")
-_PLACE = re.compile(r"\(byte (\d+)\)")
-JSON_TYPES = {bool: "bool", dict: "object", float: "number", int: "number", list: "array", str: "string"}
-"""Go's names of JSON types."""
-_IDENTITY = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
-_INTEGERS = range(-(2**63), 2**64)
-_decoder = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)

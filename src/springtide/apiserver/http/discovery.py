@@ -19,20 +19,6 @@ from springtide.apiserver.kinds import Catalogue, ServedKind
 _SHAPE = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 
-
-def newest_first(versions: set[str]) -> list[str]:
-    """Order versions by preference: stable, beta, alpha, newer ones first; other names last, alphabetically."""
-    known = [version for version in versions if _SHAPE.fullmatch(version)]
-    return sorted(known, key=_rank, reverse=True) + sorted(versions - set(known))
-
-
-def _rank(version: str) -> tuple[int, int, int]:
-    shape = _SHAPE.fullmatch(version)
-    assert shape is not None  # noqa: S101 - only versions of this shape are ranked
-    major, stability, minor = shape.groups()
-    return _STABILITY[stability], int(major), int(minor or 0)
-
-
 _GROUP = "apidiscovery.k8s.io"
 _AGGREGATED = "APIGroupDiscoveryList"
 _SUBRESOURCE_KINDS = {
@@ -45,6 +31,19 @@ _CHANGE_VERBS = ("get", "patch", "update")
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 Document = dict[str, Any]
+
+
+def newest_first(versions: set[str]) -> list[str]:
+    """Order versions by preference: stable, beta, alpha, newer ones first; other names last, alphabetically."""
+    known = [version for version in versions if _SHAPE.fullmatch(version)]
+    return sorted(known, key=_rank, reverse=True) + sorted(versions - set(known))
+
+
+def _rank(version: str) -> tuple[int, int, int]:
+    shape = _SHAPE.fullmatch(version)
+    assert shape is not None  # noqa: S101 - only versions of this shape are ranked
+    major, stability, minor = shape.groups()
+    return _STABILITY[stability], int(major), int(minor or 0)
 
 
 class Discovery:

@@ -23,6 +23,14 @@ from springtide.cluster.transport import Patch, PatchType
 _MAX_REPORTED = 100
 """The maximum number of reported fields."""
 
+_REPEATED_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+Checked = tuple[Any, tuple[str, ...]]
+"""The body to use, and warnings."""
+
 
 def unknown_fields(kind: ServedKind, value: Any, *, patch: bool = False) -> list[Path]:
     """Return the paths of unknown fields; nulls and directives of patches are not fields."""
@@ -118,15 +126,6 @@ def _entry_name(entry: Any, node: StructureNode, index: int) -> str:
         return str(index)
     keys = {key: entry.get(key, node.key_defaults.get(key)) for key in sorted(node.keys)}
     return ",".join(f"{key}={json.dumps(value)}" for key, value in keys.items() if value is not None)
-
-
-_REPEATED_OWNERS = (
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
-    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
-)
-
-Checked = tuple[Any, tuple[str, ...]]
-"""The body to use, and warnings."""
 
 
 def check_object(kind: ServedKind, body: RequestBody, validation: str) -> Checked:

@@ -27,6 +27,15 @@ from springtide.cluster.transport import INITIAL_EVENTS_END, ListPage, WatchEven
 _SLICE_BYTES = 256 * 1024
 _SLICE_OBJECTS = 5000
 
+BOOKMARK_SECONDS = 60.0
+MIN_SECONDS = 1800
+"""The minimum duration of a watch without a timeout; up to twice as long, so that clients do not reconnect together."""
+MAX_WAITING = 100_000
+"""How many events a watch may be behind."""
+_CHECK_EVERY = 1000
+_CHUNK_BYTES = 256 * 1024
+_TOO_SLOW = "too old resource version: the client reads events too slowly"
+
 
 def selection_of(target: RequestTarget, options: ListOptions) -> Selection:
     """Return the selection of a list or a watch."""
@@ -86,16 +95,6 @@ async def _list_chunks(page: ListPage, view: ObjectView) -> AsyncGenerator[bytes
             await asyncio.sleep(0)
     pieces.append(CLOSING)
     yield b"".join(pieces)
-
-
-BOOKMARK_SECONDS = 60.0
-MIN_SECONDS = 1800
-"""The minimum duration of a watch without a timeout; up to twice as long, so that clients do not reconnect together."""
-MAX_WAITING = 100_000
-"""How many events a watch may be behind."""
-_CHECK_EVERY = 1000
-_CHUNK_BYTES = 256 * 1024
-_TOO_SLOW = "too old resource version: the client reads events too slowly"
 
 
 class WatchStreams:

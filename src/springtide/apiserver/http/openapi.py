@@ -27,6 +27,66 @@ _PREFIXES = {
 }
 OBJECT_META = "meta.v1.ObjectMeta"
 
+Schema = dict[str, Any]
+
+_SCALARS: dict[str, Schema] = {
+    # Not an empty schema: kubectl explains no field without a type.
+    "any": {"type": "object"},
+    "boolean": {"type": "boolean"},
+    "int-or-string": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+    "integer": {"type": "integer"},
+    "number": {"type": "number"},
+    "quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "string": {"type": "string"},
+}
+_OPAQUE = {"fieldsV1": "meta.v1.FieldsV1"}
+"""Untyped fields that have a named type in Kubernetes."""
+_IDENTITY: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+
+OpenApiOperation = dict[str, Any]
+
+_PATCHES = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+)
+_WRITE = ("dryRun", "fieldManager", "fieldValidation")
+_DELETE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
+_LIST = (
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+)
+
+_TYPES = {
+    **dict.fromkeys(("allowWatchBookmarks", "sendInitialEvents", "watch", "force", "orphanDependents"), "boolean"),
+    **dict.fromkeys(("gracePeriodSeconds", "limit", "timeoutSeconds"), "integer"),
+}
+_VERBS = {
+    # Method, action, parameters, and whether there is a body.
+    "create": ("post", "post", _WRITE, True),
+    "list": ("get", "list", _LIST, False),
+    "deletecollection": ("delete", "deletecollection", _LIST + _DELETE, False),
+    "get": ("get", "get", (), False),
+    "update": ("put", "put", _WRITE, True),
+    "patch": ("patch", "patch", (*_WRITE, "force"), True),
+    "delete": ("delete", "delete", _DELETE, False),
+}
+_OF_COLLECTION = ("create", "list", "deletecollection")
+_OF_SUBRESOURCE = ("get", "update", "patch")
+
+_FOREVER = (("cache-control", "public"), ("expires", "Fri, 01 Jan 2100 00:00:00 GMT"))
+_V2 = "application/com.github.proto-openapi.spec.v2"
+_V2_ASKED, _V2_ANSWERED = f"{_V2}@v1.0+protobuf", f"{_V2}.v1.0+protobuf"
+
 
 def builtin_name(type_: str) -> str:
     """Return the schema name of a built-in type such as `core.v1.Pod`."""
@@ -44,23 +104,6 @@ def custom_name(group: str, version: str, kind: str) -> str:
 def reference(name: str) -> dict[str, str]:
     """Refer to a schema of the same document."""
     return {"$ref": f"#/components/schemas/{name}"}
-
-
-Schema = dict[str, Any]
-
-_SCALARS: dict[str, Schema] = {
-    # Not an empty schema: kubectl explains no field without a type.
-    "any": {"type": "object"},
-    "boolean": {"type": "boolean"},
-    "int-or-string": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
-    "integer": {"type": "integer"},
-    "number": {"type": "number"},
-    "quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
-    "string": {"type": "string"},
-}
-_OPAQUE = {"fieldsV1": "meta.v1.FieldsV1"}
-"""Untyped fields that have a named type in Kubernetes."""
-_IDENTITY: dict[str, Schema] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
 
 class OpenApiSchemas:
@@ -173,44 +216,6 @@ def _data_of(kind: ServedKind) -> KindData:
     )
 
 
-OpenApiOperation = dict[str, Any]
-
-_PATCHES = (
-    "application/apply-patch+yaml",
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-)
-_WRITE = ("dryRun", "fieldManager", "fieldValidation")
-_DELETE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
-_LIST = (
-    "allowWatchBookmarks",
-    "continue",
-    "fieldSelector",
-    "labelSelector",
-    "limit",
-    "resourceVersion",
-    "resourceVersionMatch",
-    "sendInitialEvents",
-    "timeoutSeconds",
-    "watch",
-)
-_TYPES = dict.fromkeys(("allowWatchBookmarks", "sendInitialEvents", "watch", "force", "orphanDependents"), "boolean")
-_TYPES |= dict.fromkeys(("gracePeriodSeconds", "limit", "timeoutSeconds"), "integer")
-_VERBS = {
-    # Method, action, parameters, and whether there is a body.
-    "create": ("post", "post", _WRITE, True),
-    "list": ("get", "list", _LIST, False),
-    "deletecollection": ("delete", "deletecollection", _LIST + _DELETE, False),
-    "get": ("get", "get", (), False),
-    "update": ("put", "put", _WRITE, True),
-    "patch": ("patch", "patch", (*_WRITE, "force"), True),
-    "delete": ("delete", "delete", _DELETE, False),
-}
-_OF_COLLECTION = ("create", "list", "deletecollection")
-_OF_SUBRESOURCE = ("get", "update", "patch")
-
-
 def paths_of(kind: ServedKind, schema: str) -> dict[str, Any]:
     """Return all paths of a kind."""
     resource = kind.resource
@@ -253,11 +258,6 @@ def _parameter(name: str) -> dict[str, Any]:
 
 def _content(media: tuple[str, ...], schema: str) -> dict[str, Any]:
     return {each: {"schema": reference(schema)} for each in media}
-
-
-_FOREVER = (("cache-control", "public"), ("expires", "Fri, 01 Jan 2100 00:00:00 GMT"))
-_V2 = "application/com.github.proto-openapi.spec.v2"
-_V2_ASKED, _V2_ANSWERED = f"{_V2}@v1.0+protobuf", f"{_V2}.v1.0+protobuf"
 
 
 class OpenApi:

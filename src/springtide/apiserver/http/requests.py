@@ -17,10 +17,14 @@ from springtide.cluster.transport import UNCONDITIONAL, Precondition, Propagatio
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope
 
-
 MAX_BYTES = 3 * 1024 * 1024
 """The largest accepted body, as in a kube-apiserver."""
 _MAX_PARAMETERS = 200
+
+_EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
+_FALSE = ("false", "0")
+_MAX_MANAGER_BYTES = 128
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
 class ClientDisconnected(Exception):
@@ -91,12 +95,6 @@ def _parameters(query: bytes) -> Mapping[str, Sequence[str]]:
     """Parse a query; the same queries recur for many objects."""
     text = query.decode("latin-1")
     return parse_qs(text, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS, errors="replace")
-
-
-_EXACT, _NOT_OLDER = "Exact", "NotOlderThan"
-_FALSE = ("false", "0")
-_MAX_MANAGER_BYTES = 128
-_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,17 @@ from springtide.cluster.errors import ApiError, StatusDetails
 if TYPE_CHECKING:
     from starlette.types import Send
 
-
 JSON = "application/json"
 YAML = "application/yaml"
 Headers = tuple[tuple[str, str], ...]
 
 encode = msgspec.json.Encoder().encode
+
+_WHOLE = (JSON, YAML, "application/vnd.kubernetes.protobuf")
+_STREAMED = tuple(f"{media};stream=watch" for media in (JSON, "application/vnd.kubernetes.protobuf"))
+_JSON_RANGES = (JSON, "*/*")
+_PROJECTIONS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+_META_VERSIONS = ("v1", "v1beta1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +103,6 @@ def _in_order(value: Any) -> Any:
 def _quoted(text: str) -> str:
     flat = " ".join(text.splitlines())
     return '"' + flat.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-_WHOLE = (JSON, YAML, "application/vnd.kubernetes.protobuf")
-_STREAMED = tuple(f"{media};stream=watch" for media in (JSON, "application/vnd.kubernetes.protobuf"))
-_JSON_RANGES = (JSON, "*/*")
-_PROJECTIONS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
-_META_VERSIONS = ("v1", "v1beta1")
 
 
 class NotAcceptable(ApiError):

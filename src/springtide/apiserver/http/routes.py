@@ -12,6 +12,35 @@ from springtide.cluster.resources import Key, Resource
 WRONG_METHOD = "the server does not allow this method on the requested resource"
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
+_SUBRESOURCES = {
+    ("pods", "attach"): "no containers run in the embedded cluster, so there is nothing to attach to",
+    ("pods", "ephemeralcontainers"): "no containers run in the embedded cluster, so none can be debugged",
+    ("pods", "exec"): "no containers run in the embedded cluster, so nothing can be executed in them",
+    ("pods", "log"): "no containers run in the embedded cluster, so there are no logs",
+    ("pods", "portforward"): "no containers run in the embedded cluster, so no port can be forwarded",
+    ("pods", "proxy"): "no containers run in the embedded cluster, so they cannot be reached",
+    ("pods", "resize"): "pods of the embedded cluster cannot be resized in place",
+    ("nodes", "proxy"): "nodes of the embedded cluster are simulated, so their kubelets cannot be reached",
+    ("services", "proxy"): "the embedded cluster has no pod network, so services cannot be reached",
+    ("serviceaccounts", "token"): "the embedded cluster issues no tokens to service accounts; use its kubeconfig",
+}
+_GROUPS = {
+    "rbac.authorization.k8s.io": "roles and bindings: every token has full access",
+    "certificates.k8s.io": "certificate signing requests",
+    "networking.k8s.io": "ingresses and network policies",
+    "discovery.k8s.io": "endpoint slices: there is no pod network",
+    "events.k8s.io": "events in this group: they are served in v1",
+    "flowcontrol.apiserver.k8s.io": "flow control",
+    "node.k8s.io": "runtime classes",
+    "resource.k8s.io": "dynamic resource allocation",
+    "metrics.k8s.io": "resource metrics",
+}
+_CORE = {
+    "endpoints": "endpoints: there is no pod network",
+    "componentstatuses": "component statuses",
+    "bindings": "bindings apart from pods: create the binding subresource of a pod",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
@@ -86,36 +115,6 @@ def resolve_target(catalogue: Catalogue, place: ResourcePath, method: str) -> Re
 def wrong_method() -> MethodNotAllowed:
     """The path does not support this method."""
     return MethodNotAllowed(WRONG_METHOD, about=StatusDetails())
-
-
-_SUBRESOURCES = {
-    ("pods", "attach"): "no containers run in the embedded cluster, so there is nothing to attach to",
-    ("pods", "ephemeralcontainers"): "no containers run in the embedded cluster, so none can be debugged",
-    ("pods", "exec"): "no containers run in the embedded cluster, so nothing can be executed in them",
-    ("pods", "log"): "no containers run in the embedded cluster, so there are no logs",
-    ("pods", "portforward"): "no containers run in the embedded cluster, so no port can be forwarded",
-    ("pods", "proxy"): "no containers run in the embedded cluster, so they cannot be reached",
-    ("pods", "resize"): "pods of the embedded cluster cannot be resized in place",
-    ("nodes", "proxy"): "nodes of the embedded cluster are simulated, so their kubelets cannot be reached",
-    ("services", "proxy"): "the embedded cluster has no pod network, so services cannot be reached",
-    ("serviceaccounts", "token"): "the embedded cluster issues no tokens to service accounts; use its kubeconfig",
-}
-_GROUPS = {
-    "rbac.authorization.k8s.io": "roles and bindings: every token has full access",
-    "certificates.k8s.io": "certificate signing requests",
-    "networking.k8s.io": "ingresses and network policies",
-    "discovery.k8s.io": "endpoint slices: there is no pod network",
-    "events.k8s.io": "events in this group: they are served in v1",
-    "flowcontrol.apiserver.k8s.io": "flow control",
-    "node.k8s.io": "runtime classes",
-    "resource.k8s.io": "dynamic resource allocation",
-    "metrics.k8s.io": "resource metrics",
-}
-_CORE = {
-    "endpoints": "endpoints: there is no pod network",
-    "componentstatuses": "component statuses",
-    "bindings": "bindings apart from pods: create the binding subresource of a pod",
-}
 
 
 class NotImplementedHere(ApiError):

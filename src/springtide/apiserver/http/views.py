@@ -17,6 +17,11 @@ from springtide.cluster.transport import ListPage, WatchEvent, WatchEventType
 
 _MAX_BYTES = 8 * 1024 * 1024
 
+_META_GROUP = "meta.k8s.io"
+
+CLOSING = b"]}\n"
+"""The end of every list."""
+
 
 class EventLineCache:
     """The encoded lines of the latest events."""
@@ -38,9 +43,6 @@ class EventLineCache:
         self._lines[id(event)] = event, line
         self._size += len(line)
         return line
-
-
-_META_GROUP = "meta.k8s.io"
 
 
 class ObjectView(Protocol):
@@ -65,10 +67,6 @@ class ObjectView(Protocol):
     def initial(self, item: Object) -> bytes:
         """Encode the ADDED event of an existing object at the start of a watch."""
         ...
-
-
-CLOSING = b"]}\n"
-"""The end of every list."""
 
 
 class WholeView:

@@ -39,6 +39,21 @@ from springtide.cluster.resources import Key, Object, version_of
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(dict)
 
+_RESERVED = 1000
+"""How many versions are reserved at a time: a crash skips at most this many."""
+
+_SELECT = """SELECT revision, api_group, plural, namespace, name, before, checksum, object FROM versions
+    ORDER BY revision"""
+_INSERT = "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+_PRUNE = (
+    """DELETE FROM versions WHERE revision IN (
+        SELECT before FROM versions WHERE revision > ? AND revision <= ? AND before IS NOT NULL)""",
+    "DELETE FROM versions WHERE revision > ? AND revision <= ? AND object IS NULL",
+)
+
+_LOG = logging.getLogger(__name__)
+
 
 class JournalRow(NamedTuple):
     """One row of the table `versions`."""
@@ -99,22 +114,6 @@ def _share(new: Object, old: Object) -> None:
 def _checksum(revision: int, identity: CollectionId, key: Key, encoded: bytes | None) -> int:
     head = crc32("\0".join((str(revision), *identity, *key)).encode())
     return crc32(encoded, head) if encoded is not None else ~head & 0xFFFFFFFF
-
-
-_RESERVED = 1000
-"""How many versions are reserved at a time: a crash skips at most this many."""
-
-_SELECT = """SELECT revision, api_group, plural, namespace, name, before, checksum, object FROM versions
-    ORDER BY revision"""
-_INSERT = "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-
-_PRUNE = (
-    """DELETE FROM versions WHERE revision IN (
-        SELECT before FROM versions WHERE revision > ? AND revision <= ? AND before IS NOT NULL)""",
-    "DELETE FROM versions WHERE revision > ? AND revision <= ? AND object IS NULL",
-)
-
-_LOG = logging.getLogger(__name__)
 
 
 class JournalSync(StrEnum):

@@ -23,19 +23,56 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+DATABASE = "journal.db"
+LOCK = "lock"
+
+_IGNORED = (LOCK, "lost+found")
+"""What a folder may contain and still count as new: a leftover lock, and what file systems create at their root."""
+
+_APPLICATION = 0x53505247
+"""The application id of the SQLite file: the letters SPRG."""
+
+FORMAT = 1
+"""The version of the schema; other versions are refused."""
+
+_SCHEMA = """
+BEGIN;
+CREATE TABLE versions (
+    revision INTEGER PRIMARY KEY, api_group TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL,
+    name TEXT NOT NULL, before INTEGER, checksum INTEGER NOT NULL, object BLOB
+);
+CREATE TABLE gaps (after INTEGER NOT NULL, before INTEGER PRIMARY KEY);
+CREATE TABLE marks (compacted INTEGER NOT NULL, reserved INTEGER NOT NULL);
+CREATE TABLE kept (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+INSERT INTO marks VALUES (0, 0);
+COMMIT;
+"""
+
+_CHECKPOINT_PAGES = 4096
+"""16 MiB: the size of the log at which it is moved to the database, which takes some 10 ms."""
+
+_LOG_BYTES = 64 << 20
+"""The size to which the log is truncated after a long transaction."""
+
+_PRIMARY = 0xFF
+"""The bits of an SQLite error code that hold the primary code."""
+
+_ACCESS_ERRORS = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
+"""Errors that say nothing about the content of the file."""
+
 
 class JournalError(Exception):
     """A folder has no usable journal; the message names the folder, the reason and what is expected.
 
     Nothing has been changed. A cluster never starts empty because its journal cannot be read.
     """
-
-
-DATABASE = "journal.db"
-LOCK = "lock"
-
-_IGNORED = (LOCK, "lost+found")
-"""What a folder may contain and still count as new: a leftover lock, and what file systems create at their root."""
 
 
 class JournalFolder:
@@ -109,46 +146,6 @@ def _check_owner(database: Path) -> None:
 def _holder_pid(lock: int) -> str:
     written = os.pread(lock, 32, 0).decode(errors="replace").strip()
     return f" ({written})" if written.isdigit() else ""
-
-
-_APPLICATION = 0x53505247
-"""The application id of the SQLite file: the letters SPRG."""
-
-FORMAT = 1
-"""The version of the schema; other versions are refused."""
-
-_SCHEMA = """
-BEGIN;
-CREATE TABLE versions (
-    revision INTEGER PRIMARY KEY, api_group TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL,
-    name TEXT NOT NULL, before INTEGER, checksum INTEGER NOT NULL, object BLOB
-);
-CREATE TABLE gaps (after INTEGER NOT NULL, before INTEGER PRIMARY KEY);
-CREATE TABLE marks (compacted INTEGER NOT NULL, reserved INTEGER NOT NULL);
-CREATE TABLE kept (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-INSERT INTO marks VALUES (0, 0);
-COMMIT;
-"""
-
-_CHECKPOINT_PAGES = 4096
-"""16 MiB: the size of the log at which it is moved to the database, which takes some 10 ms."""
-
-_LOG_BYTES = 64 << 20
-"""The size to which the log is truncated after a long transaction."""
-
-
-_PRIMARY = 0xFF
-"""The bits of an SQLite error code that hold the primary code."""
-
-_ACCESS_ERRORS = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
-)
-"""Errors that say nothing about the content of the file."""
 
 
 def open_database(path: Path) -> sqlite3.Connection:

@@ -31,6 +31,28 @@ _HTTPS = 443
 
 FindService = Callable[[Key], Object | None]
 
+_MAX_SHOWN = 2048
+_X509 = {
+    9: "certificate has expired or is not yet valid",
+    10: "certificate has expired or is not yet valid",
+    18: "certificate signed by unknown authority",
+    19: "certificate signed by unknown authority",
+    20: "certificate signed by unknown authority",
+    21: "certificate signed by unknown authority",
+}
+"""The messages for OpenSSL's verification errors, by number."""
+_BY_STATUS = {
+    401: "the server has asked for the client to provide credentials",
+    403: "the server does not allow this method on the requested resource",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+}
+_SERVER_FAILURE = 500
+
+_MAX_BYTES = 16 * 1024 * 1024
+"""The largest accepted response: a patch of an object, and objects have at most 3 MiB."""
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, */*", "User-Agent": "springtide-admission"}
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookAddress:
@@ -92,25 +114,6 @@ def ca_context(bundle: str | None) -> ssl.SSLContext:
     return context
 
 
-_MAX_SHOWN = 2048
-_X509 = {
-    9: "certificate has expired or is not yet valid",
-    10: "certificate has expired or is not yet valid",
-    18: "certificate signed by unknown authority",
-    19: "certificate signed by unknown authority",
-    20: "certificate signed by unknown authority",
-    21: "certificate signed by unknown authority",
-}
-"""The messages for OpenSSL's verification errors, by number."""
-_BY_STATUS = {
-    401: "the server has asked for the client to provide credentials",
-    403: "the server does not allow this method on the requested resource",
-    404: "the server could not find the requested resource",
-    405: "the server does not allow this method on the requested resource",
-}
-_SERVER_FAILURE = 500
-
-
 def connection_failure_message(failure: Exception, address: WebhookAddress) -> str:
     """Return the message for a failed connection."""
     match failure:
@@ -158,11 +161,6 @@ def _certificate_error(error: Exception, address: WebhookAddress) -> str:
     return f"tls: failed to verify certificate: x509: {message}"
 
 
-_MAX_BYTES = 16 * 1024 * 1024
-"""The largest accepted response: a patch of an object, and objects have at most 3 MiB."""
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, */*", "User-Agent": "springtide-admission"}
-
-
 class WebhookCaller:
     """Calls webhooks over kept connections."""
 
@@ -180,7 +178,7 @@ class WebhookCaller:
             await self._session.close()
             self._session = None
 
-    async def ask(self, client: Object, body: bytes, timeout: int) -> bytes:
+    async def send(self, client: Object, body: bytes, timeout: int) -> bytes:
         """Send a review and return the response; `WebhookCallFailed` where there is none."""
         address = resolve_address(client, self._find_service, timeout)
         try:

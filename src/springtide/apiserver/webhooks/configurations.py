@@ -20,6 +20,21 @@ GROUP = "admissionregistration.k8s.io"
 _MUTATING = CollectionId(GROUP, "mutatingwebhookconfigurations")
 _VALIDATING = CollectionId(GROUP, "validatingwebhookconfigurations")
 
+_NAMESPACES = ("", "v1", "namespaces")
+_EXEMPT = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+)
+
+NamespaceLabels = Callable[[str], Mapping[str, str]]
+"""Returns the labels of a namespace; raises `NotFound` where there is none."""
+ServedVersions = Callable[[Resource], Iterable[Resource]]
+"""Returns a resource in all served versions."""
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookRule:
@@ -119,22 +134,6 @@ def _rule(rule: Object) -> WebhookRule:
     fields = ("operations", "apiGroups", "apiVersions", "resources")
     operations, groups, versions, resources = (tuple(rule.get(name) or ()) for name in fields)
     return WebhookRule(operations, groups, versions, resources, rule.get("scope", "*"))
-
-
-_NAMESPACES = ("", "v1", "namespaces")
-_EXEMPT = (
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-    "MutatingWebhookConfiguration",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "ValidatingWebhookConfiguration",
-)
-
-NamespaceLabels = Callable[[str], Mapping[str, str]]
-"""Returns the labels of a namespace; raises `NotFound` where there is none."""
-ServedVersions = Callable[[Resource], Iterable[Resource]]
-"""Returns a resource in all served versions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,21 @@ from springtide.apiserver.webhooks.messages import (
 from springtide.cluster.errors import ApiError, BadRequest
 from springtide.cluster.resources import Key, Object, Resource
 
+_log = logging.getLogger(__name__)
+
+SendReview: TypeAlias = Callable[[Object, bytes, int], Awaitable[bytes]]
+"""Sends a review to a `clientConfig` and returns the response; `WebhookCallFailed` on errors and timeouts."""
+
+_SERVICES = CollectionId("", "services")
+_STAGES = 3
+_RETRIES = 5
+"""How often a request is retried when other clients change the object, as in a kube-apiserver."""
+_MAX_ATTEMPTS = 1 + _STAGES * (1 + _RETRIES)
+_CONCURRENT = 16
+"""How many objects of one request are admitted concurrently."""
+
+T = TypeVar("T")
+
 
 class ReinvocationTracker:
     """Which webhooks must be called again because the object changed after they saw it."""
@@ -63,9 +78,9 @@ class ReinvocationTracker:
         self._due.update(self._called)
         self._called.clear()
 
-    def round_ended(self, left: Object | None) -> None:
+    def round_ended(self, admitted: Object | None) -> None:
         """Record the object at the end of a round."""
-        self._last = left
+        self._last = admitted
 
     def needs_round(self, item: Object | None) -> bool:
         """Return whether another round is needed, given the object after the built-in plugins."""
@@ -89,20 +104,20 @@ class WebhookAdmissionContext:
         self._matches = matches
         self._answers: list[tuple[AdmissionRequest, Object | None]] = []
         self._generated: list[ServerMetadata] = []
-        self._reused = 0
+        self._position = 0
 
     def begin(self) -> None:
         """Begin an attempt: generated metadata are reused in order."""
-        self._reused = 0
+        self._position = 0
 
-    def server_metadata(self, draw: Callable[[], ServerMetadata]) -> ServerMetadata:
+    def server_metadata(self, generate: Callable[[], ServerMetadata]) -> ServerMetadata:
         """Return the metadata that the server gives to a new object: the same in each attempt."""
-        if self._reused == len(self._generated):
-            fresh = draw()
+        if self._position == len(self._generated):
+            fresh = generate()
             suffix = fresh.suffix()
             self._generated.append(ServerMetadata(fresh.uid, fresh.created, lambda: suffix))
-        self._reused += 1
-        return self._generated[self._reused - 1]
+        self._position += 1
+        return self._generated[self._position - 1]
 
     def admit(self, review: AdmissionRequest) -> Object | None:
         """Return the object as webhooks leave it; `AdmissionPending` where they have not been called."""
@@ -113,28 +128,22 @@ class WebhookAdmissionContext:
             return review.new
         raise AdmissionPending(review)
 
-    def answer(self, review: AdmissionRequest, left: Object | None) -> None:
+    def answer(self, review: AdmissionRequest, admitted: Object | None) -> None:
         """Store an answer: the object as webhooks leave it."""
-        self._answers.append((review, left))
+        self._answers.append((review, admitted))
 
     def _is_pending(self, review: AdmissionRequest) -> bool:
         reinvocation = review.stage is AdmissionStage.REINVOKING
         return self._matches(review) and (not reinvocation or self.reinvocations.needs_round(review.new))
 
 
-_log = logging.getLogger(__name__)
-
-SendReview: TypeAlias = Callable[[Object, bytes, int], Awaitable[bytes]]
-"""Sends a review to a `clientConfig` and returns the response; `WebhookCallFailed` on errors and timeouts."""
-
-
 class WebhookDispatcher:
     """Calls the registered webhooks."""
 
-    def __init__(self, server: ApiServer, registrations: WebhookConfigurations, ask: SendReview) -> None:
+    def __init__(self, server: ApiServer, configurations: WebhookConfigurations, send: SendReview) -> None:
         self._server = server
-        self._registrations = registrations
-        self._send = ask
+        self._configurations = configurations
+        self._send = send
 
     def matches(self, review: AdmissionRequest) -> bool:
         """Return whether any webhook matches a request."""
@@ -159,9 +168,9 @@ class WebhookDispatcher:
             invoked = self._invocation(webhook, current)
             if invoked is None:
                 continue
-            left = await self._call_mutating(invoked, current, user, context)
-            if left != current.new:
-                current = replace(current, new=left)
+            admitted = await self._call_mutating(invoked, current, user, context)
+            if admitted != current.new:
+                current = replace(current, new=admitted)
                 reinvocations.object_changed()
             if webhook.reinvoked:
                 reinvocations.called(webhook.uid)
@@ -244,8 +253,8 @@ class WebhookDispatcher:
 
     def _webhooks(self, review: AdmissionRequest) -> tuple[Webhook, ...]:
         if review.stage is AdmissionStage.VALIDATING:
-            return self._registrations.validating()
-        return self._registrations.mutating()
+            return self._configurations.validating()
+        return self._configurations.mutating()
 
     def _invocation(self, webhook: Webhook, review: AdmissionRequest) -> WebhookInvocation | None:
         return invocation(webhook, review, self._versions, self._namespace_labels)
@@ -282,28 +291,17 @@ def _patched(item: Object, operations: list[Any]) -> Object:
     return {**patched, "metadata": normalized(patched.get("metadata"))}
 
 
-_SERVICES = CollectionId("", "services")
-_STAGES = 3
-_RETRIES = 5
-"""How often a request is retried when other clients change the object, as in a kube-apiserver."""
-_MAX_ATTEMPTS = 1 + _STAGES * (1 + _RETRIES)
-_CONCURRENT = 16
-"""How many objects of one request are admitted concurrently."""
-
-T = TypeVar("T")
-
-
 class AdmissionWebhooks:
     """Calls the admission webhooks of a server; `execute` is a `WriteExecutor`.
 
-    Use it as a context manager: it keeps connections. `ask` replaces the network in tests.
+    Use it as a context manager: it keeps connections. `send` replaces the network in tests.
     """
 
-    def __init__(self, server: ApiServer, ask: SendReview | None = None) -> None:
+    def __init__(self, server: ApiServer, send: SendReview | None = None) -> None:
         self._server = server
-        self._registrations = WebhookConfigurations(server)
+        self._configurations = WebhookConfigurations(server)
         self._caller = WebhookCaller(lambda key: server.find(_SERVICES, key))
-        self._dispatcher = WebhookDispatcher(server, self._registrations, ask or self._caller.ask)
+        self._dispatcher = WebhookDispatcher(server, self._configurations, send or self._caller.send)
 
     async def __aenter__(self) -> Self:
         return self
@@ -315,13 +313,13 @@ class AdmissionWebhooks:
 
     async def execute(self, verb: Callable[[], T], user: User) -> ExecutedWrite[T]:
         """Run a call; it may be attempted several times, and takes effect once."""
-        if not self._registrations.any():
+        if not self._configurations.any():
             return ExecutedWrite(verb())
         context = WebhookAdmissionContext(self._server.now(), self._dispatcher.matches)
         try:
             return await self._execute(verb, user, context)
-        except ApiError as refusal:
-            refusal.warnings = tuple(context.warnings)
+        except ApiError as error:
+            error.warnings = tuple(context.warnings)
             raise
 
     async def _execute(self, verb: Callable[[], T], user: User, context: WebhookAdmissionContext) -> ExecutedWrite[T]:

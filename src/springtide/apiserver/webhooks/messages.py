@@ -52,6 +52,9 @@ _BY_CODE: dict[int, type[ApiError]] = {
 _MIN_ERROR_CODE = 400
 _MAX_CODE = 599
 
+_VERSIONS = ("v1", "v1beta1")
+_OPTIONAL = ("subResource", "requestSubResource", "name", "namespace")
+
 
 class WebhookCallFailed(Exception):
     """A webhook could not be reached, or its response is invalid; its failure policy decides."""
@@ -109,10 +112,6 @@ def _causes(given: Any) -> tuple[StatusCause, ...]:
         for each in listed
         if isinstance(each, dict)
     )
-
-
-_VERSIONS = ("v1", "v1beta1")
-_OPTIONAL = ("subResource", "requestSubResource", "name", "namespace")
 
 
 class _Status(msgspec.Struct, frozen=True):

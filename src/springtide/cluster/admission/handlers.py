@@ -6,7 +6,7 @@ its labels, finalizers or status change: otherwise an invalid object could not b
 before a change are only warnings: an older version of the rules may have allowed them, and users must be able to fix
 one error at a time.
 
-Defaulting stores the canonical form of aliases, such as reasons in lower case and counts that the schema wants as
+Defaulting stores the canonical form of aliases, such as reasons in lower case and counts that the schema requires as
 text. (The defaults of fields are in the CRDs.) Without this webhook the schema refuses such objects.
 
 Conversion converts all objects of a review between the versions of a kind, or fails and names the object.
@@ -27,8 +27,8 @@ from springtide.apis.scheme import ConversionError, convert, owned
 from springtide.apis.validation import ANNOTATION, validate_object
 from springtide.cluster.admission.reviews import (
     ALLOWED,
-    AdmissionRequest,
     AdmissionResponse,
+    AdmissionReviewRequest,
     admission_response,
     conversion_failure,
     conversion_success,
@@ -39,9 +39,73 @@ from springtide.cluster.resources import Object
 
 _WRITE_OPERATIONS = ("CREATE", "UPDATE")
 _NOT_USER_FIELDS = ("apiVersion", "kind", "metadata", "status")
+_MOST_OPERATIONS = 10_000
+"""The longest patch that the API server accepts."""
 
 
-def object_to_validate(request: AdmissionRequest) -> Object | None:
+def validate(body: bytes, context: ValidationContext) -> bytes:
+    """Handle an AdmissionReview; raises `MalformedReview`."""
+    request = read_admission(body)
+    return validated(request, context).encode(request.uid)
+
+
+def default_object(body: bytes) -> bytes:
+    """Handle an AdmissionReview; raises `MalformedReview`."""
+    request = read_admission(body)
+    return defaulted(request).encode(request.uid)
+
+
+def convert_all(body: bytes) -> bytes:
+    """Handle a ConversionReview; raises `MalformedReview`."""
+    request = read_conversion(body)
+    made: list[Object] = []
+    for position, item in enumerate(request.objects):
+        try:
+            # The API server does not accept an object without metadata, even if that is empty.
+            made.append({"metadata": {}, **convert(item, request.desired_version)})
+        except ConversionError as failure:
+            return conversion_failure(request.uid, f"{_named(item, position)}: {failure}")
+    return conversion_success(request.uid, made)
+
+
+def validated(request: AdmissionReviewRequest, context: ValidationContext) -> AdmissionResponse:
+    """Validate the object of a request."""
+    item = object_to_validate(request)
+    found = kind_of(item) if item is not None else None
+    if item is None or found is None:
+        return ALLOWED
+    problems = list(validate_object(item, *found, context).problems)
+    old = request.old_object
+    earlier = kind_of(old) if old is not None else None
+    if not owned(item):
+        problems = as_warnings(problems)
+    elif old is not None and earlier is not None:
+        problems = downgrade_existing(problems, validate_object(old, *earlier, context).problems)
+    return admission_response(item, problems)
+
+
+def defaulted(request: AdmissionReviewRequest) -> AdmissionResponse:
+    """Patch the object of a request to its canonical form, with a warning for each change; only owned objects."""
+    item = object_to_validate(request)
+    found = kind_of(item) if item is not None else None
+    if item is None or found is None or not owned(item):
+        return ALLOWED
+    _, version = found
+    if version.normalizer is None:
+        return ALLOWED
+    reading = version.normalizer(item)
+    patch = json_patch(item, reading.value)
+    return admission_response(item, reading.problems, patch=patch) if 0 < len(patch) <= _MOST_OPERATIONS else ALLOWED
+
+
+def kind_of(item: Object) -> tuple[Kind, KindVersion] | None:
+    """Find the kind of an object, if Springtide defines it."""
+    api_version, kind = item.get("apiVersion"), item.get("kind")
+    found = registry.find_kind(api_version, kind) if isinstance(api_version, str) and isinstance(kind, str) else None
+    return found if found is not None and not found[0].builtin else None
+
+
+def object_to_validate(request: AdmissionReviewRequest) -> Object | None:
     """Return the object of a request, or None if the request is allowed without validation."""
     item = request.object
     if item is None or request.operation not in _WRITE_OPERATIONS or request.sub_resource:
@@ -71,6 +135,14 @@ def as_warnings(problems: Iterable[Problem]) -> list[Problem]:
     return [msgspec.structs.replace(problem, severity="warning") for problem in problems]
 
 
+def json_patch(old: Any, new: Any) -> tuple[Object, ...]:
+    """Return the JSON patch from one tree to another; empty if they are equal.
+
+    Mappings are compared by key. Lists are compared from both ends; the rest in the middle is replaced entry by entry.
+    """
+    return tuple(_operations(old, new, ""))
+
+
 def _identity(problem: Problem) -> tuple[Path, str]:
     return tuple("*" if isinstance(step, int) else step for step in problem.path), problem.message
 
@@ -85,43 +157,6 @@ def _user_fields(item: Object) -> Object:
 def _metadata(item: Object) -> dict[str, Any]:
     metadata = item.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
-
-
-def validate(body: bytes, context: ValidationContext) -> bytes:
-    """Handle an AdmissionReview; raises `MalformedReview`."""
-    request = read_admission(body)
-    return validated(request, context).encode(request.uid)
-
-
-def validated(request: AdmissionRequest, context: ValidationContext) -> AdmissionResponse:
-    """Validate the object of a request."""
-    item = object_to_validate(request)
-    found = kind_of(item) if item is not None else None
-    if item is None or found is None:
-        return ALLOWED
-    problems = list(validate_object(item, *found, context).problems)
-    old = request.old_object
-    earlier = kind_of(old) if old is not None else None
-    if not owned(item):
-        problems = as_warnings(problems)
-    elif old is not None and earlier is not None:
-        problems = downgrade_existing(problems, validate_object(old, *earlier, context).problems)
-    return admission_response(item, problems)
-
-
-def kind_of(item: Object) -> tuple[Kind, KindVersion] | None:
-    """Find the kind of an object, if Springtide defines it."""
-    api_version, kind = item.get("apiVersion"), item.get("kind")
-    found = registry.find_kind(api_version, kind) if isinstance(api_version, str) and isinstance(kind, str) else None
-    return found if found is not None and not found[0].builtin else None
-
-
-def json_patch(old: Any, new: Any) -> tuple[Object, ...]:
-    """Return the JSON patch from one tree to another; empty if they are equal.
-
-    Mappings are compared by key. Lists are compared from both ends; the rest in the middle is replaced entry by entry.
-    """
-    return tuple(_operations(old, new, ""))
 
 
 def _operations(old: Any, new: Any, path: str) -> Iterator[Object]:
@@ -172,43 +207,6 @@ def _same(one: Any, other: Any) -> bool:
 
 def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
-
-
-_MOST_OPERATIONS = 10_000
-"""The longest patch that the API server accepts."""
-
-
-def default_object(body: bytes) -> bytes:
-    """Handle an AdmissionReview; raises `MalformedReview`."""
-    request = read_admission(body)
-    return defaulted(request).encode(request.uid)
-
-
-def defaulted(request: AdmissionRequest) -> AdmissionResponse:
-    """Patch the object of a request to its canonical form, with a warning for each change; only owned objects."""
-    item = object_to_validate(request)
-    found = kind_of(item) if item is not None else None
-    if item is None or found is None or not owned(item):
-        return ALLOWED
-    _, version = found
-    if version.normalizer is None:
-        return ALLOWED
-    reading = version.normalizer(item)
-    patch = json_patch(item, reading.value)
-    return admission_response(item, reading.problems, patch=patch) if 0 < len(patch) <= _MOST_OPERATIONS else ALLOWED
-
-
-def convert_all(body: bytes) -> bytes:
-    """Handle a ConversionReview; raises `MalformedReview`."""
-    request = read_conversion(body)
-    made: list[Object] = []
-    for position, item in enumerate(request.objects):
-        try:
-            # The API server does not accept an object without metadata, even if that is empty.
-            made.append({"metadata": {}, **convert(item, request.desired_version)})
-        except ConversionError as failure:
-            return conversion_failure(request.uid, f"{_named(item, position)}: {failure}")
-    return conversion_success(request.uid, made)
 
 
 def _named(item: Object, position: int) -> str:

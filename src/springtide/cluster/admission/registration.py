@@ -32,6 +32,7 @@ from springtide.cluster.admission.configurations import (
 from springtide.cluster.certificates.manager import FIELD_MANAGER
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, Conflict, NotFound
+from springtide.cluster.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.cluster.transport import Patch, Precondition, Transport, Write
 
@@ -42,12 +43,9 @@ _KINDS = {
     ),
     MUTATING: Resource(_GROUP, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False),
 }
-_DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
 PERMISSIONS = (
     *(Permission(resource, ("get", "patch"), names=(name,)) for name, resource in _KINDS.items()),
-    Permission(_DEFINITIONS, ("get", "patch"), names=converted_definitions()),
+    Permission(CUSTOM_RESOURCE_DEFINITIONS, ("get", "patch"), names=converted_definitions()),
 )
 """What a replica needs to publish bundles."""
 
@@ -102,7 +100,7 @@ class WebhookRegistration:
             name = wanted["metadata"]["name"]
             installed &= await self._settle(_KINDS[name], name, self._webhook_difference(wanted), bundle, newest)
         for name in converted_definitions():
-            await self._settle(_DEFINITIONS, name, self._conversion_difference, bundle, newest)
+            await self._settle(CUSTOM_RESOURCE_DEFINITIONS, name, self._conversion_difference, bundle, newest)
         return installed
 
     async def _settle(

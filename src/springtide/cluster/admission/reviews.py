@@ -29,7 +29,7 @@ class MalformedReview(ValueError):
     """A body that is not a review; the message says why."""
 
 
-class AdmissionRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class AdmissionReviewRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The request of an AdmissionReview."""
 
     uid: str
@@ -45,7 +45,7 @@ class AdmissionReview(
     """An AdmissionReview."""
 
     api_version: str
-    request: AdmissionRequest
+    request: AdmissionReviewRequest
 
 
 class ConversionRequest(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -77,7 +77,7 @@ class _Anonymous(msgspec.Struct, frozen=True):
     request: _Uid = _Uid()
 
 
-def read_admission(body: bytes) -> AdmissionRequest:
+def read_admission(body: bytes) -> AdmissionReviewRequest:
     """Decode an AdmissionReview."""
     review = _read(body, AdmissionReview)
     if review.api_version != ADMISSION:

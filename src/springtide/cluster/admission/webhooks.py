@@ -31,7 +31,7 @@ from springtide.cluster.admission.reviews import (
     conversion_failure,
     uid_of,
 )
-from springtide.cluster.certificates.issuance import CertificatePair, make_authority, make_serving
+from springtide.cluster.certificates.issuance import make_provisional
 from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, wall_time
 from springtide.cluster.certificates.rotation import CertificateLifetimes
 from springtide.cluster.compute import Compute, ThreadCompute
@@ -45,8 +45,76 @@ ARRIVAL_TIMEOUT = 10.0
 MOST_AT_ONCE = 16 * MOST_BYTES
 """Bytes of all reviews in memory at a time. Clients are not authenticated, and the controllers need memory, too."""
 _EXPECTED_COST = 0.005
-
 log = logging.getLogger(__name__)
+_THREADS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """A running webhook server."""
+
+    serving: RunningServer
+    target: WebhookTarget
+    certificates: CertificateManager
+
+    def ready(self) -> bool:
+        """Tell whether the CA bundle of the served certificate is published."""
+        return self.certificates.ready.is_set()
+
+    async def until_ready(self) -> None:
+        """Wait until `ready`."""
+        await self.certificates.ready.wait()
+
+
+@asynccontextmanager
+async def serve_webhooks(
+    transport: Transport,
+    *,
+    namespace: str,
+    target: WebhookTarget | None = None,
+    host: str = LOOPBACK,
+    port: int = 0,
+    now: Callable[[], int] = wall_time,
+    default_zone: str = "UTC",
+    create: bool = False,
+    convert: bool = False,
+    failure_policy: str = "Fail",
+    terms: CertificateLifetimes | None = None,
+    round_seconds: float = ROUND_SECONDS,
+) -> AsyncIterator[Webhooks]:
+    """Serve the webhooks within the block.
+
+    `target` is where API servers reach them; None: the address of the server, for an API server on the same machine.
+    `now` returns the instant at which objects are validated; certificates always use wall time. `create` creates the
+    webhook configurations. `convert` adds the conversion webhook to CRDs of Springtide that have none; `create`
+    implies it. The block starts at once; `ready` is false until certificates exist and their CA bundle is published.
+    """
+    compute = ThreadCompute(_THREADS)
+    app = admission_app(compute, now, default_zone=default_zone)
+    identity = TlsIdentity(make_provisional(host, now=wall_time()))
+    try:
+        async with serving(app, host=host, port=port, identity=identity) as served:
+            reached = target or UrlTarget(served.url)
+            registration = WebhookRegistration(
+                transport, reached, create=create, convert=convert, failure_policy=failure_policy
+            )
+            certificates = CertificateManager(
+                transport,
+                namespace=namespace,
+                names=reached.names,
+                publisher=registration,
+                terms=terms,
+                round_seconds=round_seconds,
+            )
+            task = asyncio.create_task(certificates.run(identity), name="certificates of the webhooks")
+            try:
+                yield Webhooks(served, reached, certificates)
+            finally:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+    finally:
+        compute.close()
 
 
 def admission_app(
@@ -150,82 +218,3 @@ class _ReviewRunner:
             log.exception("a review of %d bytes at %s failed", len(body), path)
             answer = fallback(uid_of(body), "unexpected error, which its log describes")
         return Response(answer, media_type="application/json")
-
-
-_THREADS = 2
-_PROVISIONAL_SECONDS = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class Webhooks:
-    """A running webhook server."""
-
-    serving: RunningServer
-    target: WebhookTarget
-    certificates: CertificateManager
-
-    def ready(self) -> bool:
-        """Tell whether the CA bundle of the served certificate is published."""
-        return self.certificates.ready.is_set()
-
-    async def until_ready(self) -> None:
-        """Wait until `ready`."""
-        await self.certificates.ready.wait()
-
-
-@asynccontextmanager
-async def serve_webhooks(
-    transport: Transport,
-    *,
-    namespace: str,
-    target: WebhookTarget | None = None,
-    host: str = LOOPBACK,
-    port: int = 0,
-    now: Callable[[], int] = wall_time,
-    default_zone: str = "UTC",
-    create: bool = False,
-    convert: bool = False,
-    failure_policy: str = "Fail",
-    terms: CertificateLifetimes | None = None,
-    round_seconds: float = ROUND_SECONDS,
-) -> AsyncIterator[Webhooks]:
-    """Serve the webhooks within the block.
-
-    `target` is where API servers reach them; None: the address of the server, for an API server on the same machine.
-    `now` returns the instant at which objects are validated; certificates always use wall time. `create` creates the
-    webhook configurations. `convert` adds the conversion webhook to CRDs of Springtide that have none; `create`
-    implies it. The block starts at once; `ready` is false until certificates exist and their CA bundle is published.
-    """
-    compute = ThreadCompute(_THREADS)
-    app = admission_app(compute, now, default_zone=default_zone)
-    identity = TlsIdentity(_provisional(host))
-    try:
-        async with serving(app, host=host, port=port, identity=identity) as served:
-            reached = target or UrlTarget(served.url)
-            registration = WebhookRegistration(
-                transport, reached, create=create, convert=convert, failure_policy=failure_policy
-            )
-            certificates = CertificateManager(
-                transport,
-                namespace=namespace,
-                names=reached.names,
-                publisher=registration,
-                terms=terms,
-                round_seconds=round_seconds,
-            )
-            task = asyncio.create_task(certificates.run(identity), name="certificates of the webhooks")
-            try:
-                yield Webhooks(served, reached, certificates)
-            finally:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-    finally:
-        compute.close()
-
-
-def _provisional(host: str) -> CertificatePair:
-    """Make a certificate to serve until the real one exists; no client trusts it."""
-    now = wall_time()
-    authority = make_authority("springtide-provisional", now=now, seconds=_PROVISIONAL_SECONDS)
-    return make_serving(authority, (host,), now=now, seconds=_PROVISIONAL_SECONDS)

@@ -15,6 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LEEWAY = timedelta(hours=1)
 """Certificates are valid from a little before they are issued: the clocks of clients may be slow."""
+_PROVISIONAL_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,12 @@ def make_serving(authority: CertificatePair, names: Sequence[str], *, now: int, 
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
     )
     return _signed(builder, signer, key)
+
+
+def make_provisional(host: str, *, now: int) -> CertificatePair:
+    """Make a certificate to serve until the real one exists; no client trusts it."""
+    authority = make_authority("springtide-provisional", now=now, seconds=_PROVISIONAL_SECONDS)
+    return make_serving(authority, (host,), now=now, seconds=_PROVISIONAL_SECONDS)
 
 
 def _begun(

@@ -79,7 +79,7 @@ class ContentSource(Protocol):
     """Content of a file, or given inline in a configuration."""
 
     def read(self, *, force: bool = False) -> bytes:
-        """Give the content."""
+        """Return the content."""
         ...
 
 
@@ -90,7 +90,7 @@ class InlineContent:
     content: bytes = field(repr=False)
 
     def read(self, *, force: bool = False) -> bytes:  # noqa: ARG002 - it never changes
-        """Give the content."""
+        """Return the content."""
         return self.content
 
 

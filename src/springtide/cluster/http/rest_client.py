@@ -41,66 +41,9 @@ from springtide.cluster.http.responses import error_from_response
 from springtide.cluster.http.settings import HttpSettings
 
 log = logging.getLogger(__name__)
-
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _MOST_REMEMBERED_WARNINGS = 1000
 """After so many different texts no more are logged: the texts of a server may differ in every response."""
-
-
-class WarningLog:
-    """Logs every warning once."""
-
-    def __init__(self) -> None:
-        self._logged: set[str] = set()
-
-    def record(self, headers: Iterable[str]) -> None:
-        """Log the `Warning` headers of a response."""
-        for header in headers:
-            for text in _WARNING.findall(header):
-                if text not in self._logged and len(self._logged) < _MOST_REMEMBERED_WARNINGS:
-                    self._logged.add(text)
-                    log.warning("the server warns: %s", re.sub(r"\\(.)", r"\1", text))
-
-
-class PermittedPayload(Payload):
-    """A request body that is sent once, and only if its permit allows it."""
-
-    def __init__(self, content: bytes, content_type: str, permit: Callable[[], None]) -> None:
-        super().__init__(content, content_type=content_type)
-        self._size = len(content)
-        self._content = content
-        self._permit = permit
-        self.refusal: Exception | None = None
-        """Why the permit refused the write; raised to the caller."""
-        self.sent = False
-        """Whether any byte of the request may have left."""
-
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        """Send the body, and with it the head of the request."""
-        # The server may have closed a pooled connection without the event loop having noticed. Two iterations of the
-        # loop are enough to notice; a write that finds the connection closed certainly was not sent.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        transport = writer.transport
-        if self.sent or transport is None or transport.is_closing():
-            raise ClientConnectionResetError("the server has closed the connection")
-        try:
-            self._permit()
-        except Exception as refusal:
-            self.refusal = refusal
-            raise
-        self.sent = self._consumed = True
-        await writer.write(self._content[:content_length])
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        """Send the body."""
-        await self.write_with_length(writer, None)
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Return the body as text."""
-        return self._content.decode(encoding, errors)
-
-
 JSON = "application/json"
 _WEB_PAGE = "text/html"
 _PLAIN = "identity"
@@ -217,6 +160,60 @@ class RestClient:
         return aiohttp.ClientSession(
             connector=connector, read_bufsize=_BUFFER, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
         )
+
+
+class PermittedPayload(Payload):
+    """A request body that is sent once, and only if its permit allows it."""
+
+    def __init__(self, content: bytes, content_type: str, permit: Callable[[], None]) -> None:
+        super().__init__(content, content_type=content_type)
+        self._size = len(content)
+        self._content = content
+        self._permit = permit
+        self.refusal: Exception | None = None
+        """Why the permit refused the write; raised to the caller."""
+        self.sent = False
+        """Whether any byte of the request may have left."""
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Send the body, and with it the head of the request."""
+        # The server may have closed a pooled connection without the event loop having noticed. Two iterations of the
+        # loop are enough to notice; a write that finds the connection closed certainly was not sent.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        transport = writer.transport
+        if self.sent or transport is None or transport.is_closing():
+            raise ClientConnectionResetError("the server has closed the connection")
+        try:
+            self._permit()
+        except Exception as refusal:
+            self.refusal = refusal
+            raise
+        self.sent = self._consumed = True
+        await writer.write(self._content[:content_length])
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Send the body."""
+        await self.write_with_length(writer, None)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Return the body as text."""
+        return self._content.decode(encoding, errors)
+
+
+class WarningLog:
+    """Logs every warning once."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def record(self, headers: Iterable[str]) -> None:
+        """Log the `Warning` headers of a response."""
+        for header in headers:
+            for text in _WARNING.findall(header):
+                if text not in self._logged and len(self._logged) < _MOST_REMEMBERED_WARNINGS:
+                    self._logged.add(text)
+                    log.warning("the server warns: %s", re.sub(r"\\(.)", r"\1", text))
 
 
 @contextmanager

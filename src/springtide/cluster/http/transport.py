@@ -42,56 +42,6 @@ from springtide.cluster.http.settings import HttpSettings, RetryBudget, is_read_
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.transport import UNCONDITIONAL, ListPage, Patch, Precondition, Propagation, WatchEvent, Write
 
-
-class LineSplitter:
-    """Turns chunks into runs of complete lines."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._rest: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Add a chunk, and return all lines that are complete now."""
-        end = chunk.rfind(b"\n") + 1
-        run = b"".join((*self._rest, chunk[:end])) if end else b""
-        if end:
-            self._rest, self._size = [], 0
-        self._rest.append(chunk[end:])
-        self._size += len(chunk) - end
-        if not run:
-            self._check_size()
-        return run
-
-    def finish(self) -> None:
-        """Raise an error if the stream ended within a line."""
-        self._check_size()
-        if b"".join(self._rest).strip():
-            raise ConnectionLost("the watch ended in the middle of a line")
-
-    def _check_size(self) -> None:
-        if self._size > self._max_bytes:
-            raise ServerError(f"an event is larger than {self._max_bytes} bytes, and is not read")
-
-
-class WatchDeadline:
-    """Ends a watch that the server keeps open long after its timeout."""
-
-    def __init__(self, seconds: float | None, end: Callable[[], None]) -> None:
-        self.passed = False
-        self._end = end
-        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._pass)
-
-    def _pass(self) -> None:
-        self.passed = True
-        self._end()
-
-    def cancel(self) -> None:
-        """Stop the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-
 _DEFAULTS = HttpSettings()
 
 
@@ -287,3 +237,52 @@ class HttpTransport:
                 if pause == math.inf:
                     raise
             await asyncio.sleep(pause)
+
+
+class LineSplitter:
+    """Turns chunks into runs of complete lines."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._rest: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Add a chunk, and return all lines that are complete now."""
+        end = chunk.rfind(b"\n") + 1
+        run = b"".join((*self._rest, chunk[:end])) if end else b""
+        if end:
+            self._rest, self._size = [], 0
+        self._rest.append(chunk[end:])
+        self._size += len(chunk) - end
+        if not run:
+            self._check_size()
+        return run
+
+    def finish(self) -> None:
+        """Raise an error if the stream ended within a line."""
+        self._check_size()
+        if b"".join(self._rest).strip():
+            raise ConnectionLost("the watch ended in the middle of a line")
+
+    def _check_size(self) -> None:
+        if self._size > self._max_bytes:
+            raise ServerError(f"an event is larger than {self._max_bytes} bytes, and is not read")
+
+
+class WatchDeadline:
+    """Ends a watch that the server keeps open long after its timeout."""
+
+    def __init__(self, seconds: float | None, end: Callable[[], None]) -> None:
+        self.passed = False
+        self._end = end
+        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._pass)
+
+    def _pass(self) -> None:
+        self.passed = True
+        self._end()
+
+    def cancel(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,7 +1,7 @@
-"""The CronFederatedHPA controller: scales workloads, and moves the bounds of autoscalers, at the times of rules.
+"""CronFederatedHPAs: rules that scale workloads, or move the bounds of autoscalers, at the times of cron schedules.
 
-`plan` decides which firings are due, `cursor` remembers how far a rule has come, `history` what it did; all three are
-pure. `targets` carries out what was decided, and `controller` puts them together.
+`plan` decides which firings are due, `cursor` stores the progress of rules, and `history` what they did; all three are
+pure, and `decide` puts them together. `executor` and `targets` apply what was decided.
 """
 
 from springtide.controllers.cron_federated_hpa.controller import CronFederatedHPAController

@@ -1,16 +1,16 @@
-"""How far each rule has come: the cursor, an annotation of the object.
+"""The progress of each rule of a CronFederatedHPA, in an annotation of the object: the cursor.
 
-A firing is due once it lies after the cursor. Histories are short and may keep nothing at all, so they cannot tell
-this alone; and that a rule was suspended, or had another schedule, stands nowhere else. What happened before the object
-or the rule was there, while the rule was not in force, or under another schedule, is never made up for.
+A firing is due if it lies after the cursor. Histories are short, or keep nothing at all, so they cannot tell this
+alone; and no other field says that a rule was suspended, or had another schedule. Firings from before the object or the
+rule existed, while the rule was not in force, or under another schedule are never applied later.
 
 What changed while no controller ran shows only as a difference between cursor and rule. It is taken to have happened
-when the spec was last changed, which the managed fields tell. Of several changes during one outage only the last is
+when the spec was changed last, according to the managed fields. Of several changes during one outage only the last is
 seen: a rule that was suspended and resumed meanwhile looks as if it had been in force throughout.
 
-Whoever copies an object, or restores it from a backup, copies its cursor too; so nothing before its own creation counts
-either. And a cursor far in the future was written under a wrong clock, or by hand: the rule begins anew at the present,
-as it would be dead otherwise. Where a clock was only set back a little, what was handled stays so.
+A copied or restored object has a copied cursor, so nothing before its own creation counts either. A cursor far in the
+future was written under a wrong clock, or by hand: the rule then continues at the present, as it would never fire
+otherwise. If the clock was set back a little, what was handled stays handled.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ ANNOTATION = "springtide.dev/cron-cursor"
 
 _DIGITS = 8
 LARGEST_SKEW = DAY
-"""From how many seconds on a time that lies ahead is not believed."""
+"""Seconds by which a stored time may lie ahead; later ones were written under a wrong clock, and do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleProgress:
-    """How far one rule has come."""
+    """The progress of one rule."""
 
     handled: int
-    """Everything up to this instant is settled."""
+    """Firings up to this instant are handled."""
     timing: str
-    """Tells `schedule`, `at` and `timeZone` from what they were before."""
+    """A fingerprint of `schedule`, `at` and `timeZone`, to detect changes."""
     in_force: bool
-    """Whether the rule could fire: it is suspended otherwise, or wrong."""
+    """Whether the rule could fire: it was neither suspended nor invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +50,27 @@ class RuleWindow:
     """From when on, and until when, the firings of a rule count."""
 
     since: int
-    """Firings up to this instant are settled, or never count."""
+    """Firings up to this instant are handled, or never count."""
     ended: int | None = None
-    """When the rule ceased to be in force; None: it is."""
+    """When the rule ceased to be in force; None: it is in force."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectAge:
-    """What is known of the past of an object."""
+    """When an object was created, and when its spec was changed last."""
 
     created: int
     edited: int | None
-    """When its spec was last changed; None where nothing tells."""
+    """None where the managed fields do not say."""
 
 
 def timing_fingerprint(schedule: str | None, at: str | None, time_zone: str | None) -> str:
-    """Give the fingerprint of what makes the times of a rule."""
+    """Give the fingerprint of the fields that decide when a rule fires."""
     return sha256(msgspec.json.encode((schedule, at, time_zone))).hexdigest()[:_DIGITS]
 
 
 def read_cursor(text: str) -> dict[str, RuleProgress] | None:
-    """Read the annotation; None where there is none, or where somebody has made it unreadable."""
+    """Read the annotation; None where it is missing or malformed."""
     try:
         found = msgspec.json.decode(text or "null", type=dict[str, dict[str, Any]] | None)
         if found is None:
@@ -83,12 +83,12 @@ def read_cursor(text: str) -> dict[str, RuleProgress] | None:
         return None
 
 
-def write_cursor(marks: Mapping[str, RuleProgress]) -> str:
+def write_cursor(progress: Mapping[str, RuleProgress]) -> str:
     """Write the annotation, compactly and in the order of the rules."""
     entries = {
         name: {"handled": format_instant(mark.handled), "timing": mark.timing}
         | ({} if mark.in_force else {"idle": True})
-        for name, mark in marks.items()
+        for name, mark in progress.items()
     }
     return msgspec.json.encode(entries).decode()
 
@@ -100,21 +100,21 @@ def rule_window(
     timing: str,
     in_force: bool,
     recorded: int | None,
-    life: ObjectAge,
+    age: ObjectAge,
     now: int,
 ) -> RuleWindow:
-    """Tell which firings of a rule count.
+    """Decide which firings of a rule count.
 
-    `before` are the marks of the object, None where it has none yet; `recorded` is the newest firing in the history of
-    the rule, which counts as handled even where the cursor could not be written any more.
+    `before` is the stored progress of all rules, None where there is no cursor yet; `recorded` is the newest firing in
+    the history of the rule, which counts as handled even if the cursor could not be written after it.
     """
-    created = 0 if life.created > now + LARGEST_SKEW else life.created
+    created = 0 if age.created > now + LARGEST_SKEW else age.created
     done = recorded or 0
     if before is None:
-        # Nobody has looked after the object yet, or somebody else did, whose records are in the history.
-        begun = max(created, min(life.edited or 0, now), done)
+        # The object is new, or another controller has handled it, whose records are in the history.
+        begun = max(created, min(age.edited or 0, now), done)
         return RuleWindow(begun, None if in_force else begun)
-    changed = now if life.edited is None else min(life.edited, now)
+    changed = now if age.edited is None else min(age.edited, now)
     mark = before.get(name)
     if mark is None:
         begun = max(changed, done)

@@ -1,4 +1,4 @@
-"""One object at one instant: what it says, what is due, and what is to be written about it. Pure."""
+"""What is due of one CronFederatedHPA at one instant, and what its status and cursor say afterwards."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import msgspec
 from springtide.almanac import DayCalendar
 from springtide.apis.karmada.targets import CronTarget
 from springtide.cluster.resources import Object
+from springtide.controllers.conflicts import AutoscalerRecord
+from springtide.controllers.cron_federated_hpa import messages
 from springtide.controllers.cron_federated_hpa.cursor import (
     LARGEST_SKEW,
     ObjectAge,
@@ -32,21 +34,22 @@ from springtide.controllers.cron_federated_hpa.plan import (
     RuleExecution,
     plan_firings,
 )
-from springtide.controllers.cron_federated_hpa.records import CompiledCron, CronRecord
+from springtide.controllers.cron_federated_hpa.records import CompiledCronSpec, CronRecord, zone_of
+from springtide.controllers.decision import Decision
 
 
 @dataclass(frozen=True, slots=True)
 class CronEvaluation:
-    """What is known and decided about an object."""
+    """One object at one instant: its compiled spec, its stored progress, and what is due."""
 
     name: str
-    meaning: CompiledCron
+    spec: CompiledCronSpec
     calendars: Mapping[str, DayCalendar]
     now: int
     before: Mapping[str, RuleProgress] | None
-    """The marks that stand in the cursor; None where there is none yet."""
+    """The stored progress of rules; None where there is no cursor yet."""
     past: Mapping[str, Object]
-    """The histories that stand in the status."""
+    """The stored histories of rules."""
     candidates: tuple[CandidateRule, ...]
     shared: bool
     """Whether rules of other objects set the same target."""
@@ -54,73 +57,75 @@ class CronEvaluation:
 
     @property
     def target(self) -> CronTarget:
-        """What the rules scale; there is one wherever a rule is in force."""
-        assert self.meaning.target is not None  # noqa: S101 - without one no rule is sound
-        return self.meaning.target
+        """The target of the rules; it exists wherever a rule is in force."""
+        assert self.spec.target is not None  # noqa: S101 - without one no rule is in force
+        return self.spec.target
 
     @property
-    def _believed(self) -> int:
-        """Up to when times that were written are believed."""
+    def _latest_stored(self) -> int:
+        """The latest instant that a stored time may name."""
         return self.now + LARGEST_SKEW
 
     @property
-    def _told(self) -> tuple[str, ...]:
-        """The rules that have a history; where it cannot be told which there are, those that had one."""
-        return tuple(self.past) if self.meaning.written is None else self.meaning.written
+    def _recorded_rules(self) -> tuple[str, ...]:
+        """The rules that have a history; where the list of rules is malformed, those that had one."""
+        return tuple(self.past) if self.spec.written is None else self.spec.written
 
-    def histories(self, news: CronResults) -> list[Object]:
-        """Write the histories of all rules, in the order of the rules; of those that cannot be used, nothing goes."""
-        limits = {rule.name: rule.limits for rule in self.meaning.rules}
+    def histories(self, results: CronResults) -> list[Object]:
+        """Write the histories of all rules, in their order; those of invalid rules keep all entries."""
+        limits = {rule.name: rule.limits for rule in self.spec.rules}
         return [
             written_history(
                 self.past.get(name, {}),
                 name,
-                news,
+                results,
                 limits.get(name, LARGEST_LIMITS),
                 self.plan.next.get(name),
-                self._believed,
+                self._latest_stored,
             )
-            for name in self._told
+            for name in self._recorded_rules
         ]
 
-    def first_marks(self) -> dict[str, RuleProgress]:
-        """Give from where the rules begin, for an object that has no cursor yet."""
-        timings = {rule.name: rule.timing for rule in self.meaning.rules}
+    def first_progress(self) -> dict[str, RuleProgress]:
+        """Give the progress from which the rules begin, for an object without a cursor."""
+        timings = {rule.name: rule.timing for rule in self.spec.rules}
         return {one.name: RuleProgress(one.since, timings[one.name], one.ended is None) for one in self.candidates}
 
-    def marks(self, pending: Mapping[str, RuleExecution]) -> dict[str, RuleProgress]:
-        """Give how far the rules have come, but for firings that are still being tried.
+    def progress(self, pending: Mapping[str, RuleExecution]) -> dict[str, RuleProgress]:
+        """Give the progress of the rules; `pending` firings are still being retried.
 
-        Rules that cannot be used keep their marks, but are in force no more: what they miss is not made up for.
+        Invalid rules keep their progress, but are not in force any more: what they miss is not applied later.
         """
-        timings = {rule.name: rule.timing for rule in self.meaning.rules}
+        timings = {rule.name: rule.timing for rule in self.spec.rules}
         running = {one.name: one for one in self.candidates}
         before = self.before or {}
-        marks: dict[str, RuleProgress] = {}
-        for name in tuple(before) if self.meaning.written is None else self.meaning.written:
+        progress: dict[str, RuleProgress] = {}
+        for name in tuple(before) if self.spec.written is None else self.spec.written:
             if name in running:
                 handled = pending[name].settled_before if name in pending else self.plan.settled[name]
-                marks[name] = RuleProgress(handled, timings[name], running[name].ended is None)
+                progress[name] = RuleProgress(handled, timings[name], running[name].ended is None)
             elif name in before:
-                marks[name] = replace(before[name], in_force=False)
-        return marks
+                progress[name] = replace(before[name], in_force=False)
+        return progress
 
     def is_lost(self, rule: str, at: int) -> bool:
-        """Tell whether a firing that once was due is neither settled nor due any more: its rule is another one now."""
+        """Tell whether a firing that was due before is neither handled nor due any more, since its rule has changed."""
         due = [(one.rule, one.at) for one in self.plan.executions] + [(one.rule, one.at) for one in self.plan.missed]
         return (rule, at) not in due and self.is_open(rule, at)
 
     def is_open(self, rule: str, at: int) -> bool:
-        """Tell whether a firing that once was due is still to be recorded, whatever became of its rule meanwhile."""
-        if rule not in self._told:
+        """Tell whether a firing that was due before is not recorded yet, however its rule has changed."""
+        if rule not in self._recorded_rules:
             return False
         if any(one.name == rule and one.since < at for one in self.candidates):
             return True
-        mark = (self.before or {}).get(rule)
-        return mark is not None and max(mark.handled, newest_in(self.past.get(rule, {}), self._believed) or 0) < at
+        entry = (self.before or {}).get(rule)
+        return (
+            entry is not None and max(entry.handled, newest_in(self.past.get(rule, {}), self._latest_stored) or 0) < at
+        )
 
-    def as_rivals(self, *, precedes: bool) -> list[ConflictingRule]:
-        """Give the rules that are in force, as they appear to other objects with the same target."""
+    def as_conflicting_rules(self, *, precedes: bool) -> list[ConflictingRule]:
+        """Give the rules that are in force, as another object with the same target sees them."""
         return [
             ConflictingRule(self.name, one.name, one.firings, one.action, one.since, one.recorded, precedes)
             for one in self.candidates
@@ -130,31 +135,31 @@ class CronEvaluation:
 
 def evaluate(
     record: CronRecord,
-    meaning: CompiledCron,
+    spec: CompiledCronSpec,
     calendars: Mapping[str, DayCalendar],
     *,
     default_zone: str,
     now: int,
-    rivals: Callable[[], Sequence[ConflictingRule]] = tuple,
+    conflicting: Callable[[], Sequence[ConflictingRule]] = tuple,
     applied: Mapping[str, frozenset[int]] = MappingProxyType({}),
 ) -> CronEvaluation:
-    """Judge an object; `rivals` is asked only where something is due.
+    """Evaluate an object; `conflicting` is called only if a firing is due.
 
-    `applied` are the firings of each rule that have been applied and could not be recorded yet.
+    `applied` are the firings of each rule that were applied and could not be recorded yet.
     """
     before = read_cursor(record.cursor)
     past = histories_in(msgspec.json.decode(record.status))
-    life = ObjectAge(record.created, record.edited)
+    age = ObjectAge(record.created, record.edited)
     candidates = []
-    for rule in meaning.rules:
+    for rule in spec.rules:
         recorded = newest_in(past.get(rule.name, {}), now + LARGEST_SKEW)
-        standing = rule_window(
+        window = rule_window(
             before,
             rule.name,
             timing=rule.timing,
             in_force=not rule.view.suspend,
             recorded=recorded,
-            life=life,
+            age=age,
             now=now,
         )
         candidates.append(
@@ -162,10 +167,10 @@ def evaluate(
                 rule.name,
                 rule.firings(default_zone, calendars),
                 rule.action,
-                standing.since,
+                window.since,
                 recorded,
                 applied.get(rule.name, frozenset()),
-                standing.ended,
+                window.ended,
                 rule.view.max_delay_seconds,
                 max(1, rule.view.failed_history_limit),
             )
@@ -173,11 +178,11 @@ def evaluate(
     decided = plan_firings(candidates, now)
     others: Sequence[ConflictingRule] = ()
     if decided.executions:
-        others = rivals()
+        others = conflicting()
         decided = plan_firings(candidates, now, others)
     return CronEvaluation(
         record.origin.key.name,
-        meaning,
+        spec,
         calendars,
         now,
         before,
@@ -185,4 +190,21 @@ def evaluate(
         tuple(candidates),
         bool(others),
         decided,
+    )
+
+
+def decide(
+    evaluation: CronEvaluation, conflicts: Sequence[AutoscalerRecord], default_zone: str
+) -> Decision[RuleExecution]:
+    """Decide what to apply, from an evaluation and the other autoscalers of the target."""
+    plan, spec = evaluation.plan, evaluation.spec
+    ready = messages.ready_condition(spec, spec.missing_calendars(evaluation.calendars))
+    remark = () if spec.target is None else (messages.target_conflict_condition(spec.target, conflicts),)
+    firing = tuple(messages.firing_message(one, zone_of(spec, one.rule, default_zone)) for one in plan.executions)
+    missed = tuple(messages.missed_message(one) for one in plan.missed)
+    return Decision(
+        actions=plan.executions,
+        reasons=(*firing, *missed) or (ready.message,),
+        conditions=(ready, *remark),
+        requeue_at=plan.requeue_at,
     )

@@ -1,7 +1,7 @@
-"""What rules did, as the status tells it: newest first, and no more of it than each rule keeps.
+"""The history of each rule in the status of a CronFederatedHPA: newest first, as many entries as the rule keeps.
 
-A missed firing begins with `missed:`. Of many that are missed at once only the newest are listed, and the first of
-these says how many more there were.
+The message of a missed firing begins with `missed:`. If many are missed at once, only the newest are listed, and the
+newest of all says how many more there were.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from springtide.cluster.resources import Object
 from springtide.controllers.cron_federated_hpa.plan import RuleAction
 
 MISSED_PREFIX = "missed: "
-"""How the message of a firing begins that was not even tried."""
+"""How the message of a firing begins that was never tried."""
 
 _HISTORY_FIELDS = ("successfulExecutions", "failedExecutions")
-_APPLIED = {"replicas": "appliedReplicas", "min": "appliedMinReplicas", "max": "appliedMaxReplicas"}
+APPLIED_FIELDS = {"replicas": "appliedReplicas", "min": "appliedMinReplicas", "max": "appliedMaxReplicas"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class RuleSuccess:
     values: RuleAction
 
     def entry(self) -> Object:
-        """Write it as the status has it."""
-        applied = {_APPLIED[name]: value for name, value in self.values.items()}
+        """Write it as an entry of the status."""
+        applied = {APPLIED_FIELDS[name]: value for name, value in self.values.items()}
         return {"scheduleTime": format_instant(self.at), "executionTime": format_instant(self.executed)} | applied
 
 
@@ -48,17 +48,17 @@ class RuleFailure:
 
     @property
     def missed(self) -> bool:
-        """Whether it was not even tried."""
+        """Whether it was never tried."""
         return self.words.startswith(MISSED_PREFIX)
 
     @property
     def message(self) -> str:
-        """Say why, and how many more there were."""
+        """The reason, and how many more were missed."""
         more = {0: "", 1: ", and 1 earlier one was missed"}
         return self.words + more.get(self.earlier, f", and {self.earlier} earlier ones were missed")
 
     def entry(self) -> Object:
-        """Write it as the status has it."""
+        """Write it as an entry of the status."""
         return {
             "scheduleTime": format_instant(self.at),
             "executionTime": format_instant(self.executed),
@@ -75,12 +75,12 @@ class HistoryLimits:
 
 
 LARGEST_LIMITS = HistoryLimits(32, 32)
-"""The highest limits that the API allows: for rules whose own cannot be told."""
+"""The highest limits that the API allows: for invalid rules, whose own limits are unknown."""
 
 
 @dataclass(slots=True)
 class CronResults:
-    """What happened in one pass, by rule."""
+    """What one reconcile has applied and failed to apply, by rule."""
 
     successes: dict[str, list[RuleSuccess]] = field(default_factory=dict)
     failures: dict[str, list[RuleFailure]] = field(default_factory=dict)
@@ -90,23 +90,24 @@ class CronResults:
         self.successes.setdefault(rule, []).append(success)
 
     def failed(self, rule: str, failure: RuleFailure) -> None:
-        """Note a firing that was not."""
+        """Note a firing that failed or was missed."""
         self.failures.setdefault(rule, []).append(failure)
 
 
 def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
-    """Find the history of each rule, without entries of which nobody can tell what firing they speak of."""
-    return {
-        history["ruleName"]: history
-        | {kept: [*filter(_dated, history[kept])] for kept in _HISTORY_FIELDS if history.get(kept)}
-        for history in status.get("executionHistories") or ()
-    }
+    """Read the history of each rule from a status, without malformed entries."""
+    found: dict[str, Object] = {}
+    for history in _objects(status.get("executionHistories")):
+        if isinstance(name := history.get("ruleName"), str):
+            entries = {kept: [one for one in _objects(history.get(kept)) if _is_dated(one)] for kept in _HISTORY_FIELDS}
+            found[name] = history | {kept: listed for kept, listed in entries.items() if listed or kept in history}
+    return found
 
 
 def newest_in(history: Mapping[str, Any], until: int) -> int | None:
-    """Give the time of the newest firing that a history speaks of: it has been handled.
+    """Give the newest firing of a history, which has been handled.
 
-    What lies after an instant is not believed: it was written under a wrong clock.
+    Entries after `until` were written under a wrong clock, and do not count.
     """
     entries = (entry for kept in _HISTORY_FIELDS for entry in history.get(kept) or ())
     times = (parse_instant(entry["scheduleTime"]) for entry in entries)
@@ -121,7 +122,7 @@ def written_history(
     next_execution: int | None,
     until: int,
 ) -> Object:
-    """Write the history of a rule, with what is new; records from after an instant are the first to go."""
+    """Write the history of a rule with new results; entries from after `until` are dropped first."""
     successes = _newest_first(
         (success.entry() for success in news.successes.get(rule, ())),
         before.get("successfulExecutions") or (),
@@ -143,14 +144,20 @@ def written_history(
 
 
 def listed(failures: Iterable[RuleFailure], kept: int) -> list[RuleFailure]:
-    """Choose the failures of one pass that are written, newest first; the newest counts those that are not."""
+    """Choose the failures that the history keeps, newest first; the newest counts those that are dropped."""
     ordered = sorted(failures, key=lambda failure: failure.at, reverse=True)
     more = sum(failure.earlier for failure in ordered) + len(ordered[kept:])
     return [replace(failure, earlier=0 if place else more) for place, failure in enumerate(ordered[:kept])]
 
 
-def _dated(entry: Mapping[str, Any]) -> bool:
-    return instant_in(entry["scheduleTime"]) is not None
+def _objects(value: object) -> list[Object]:
+    """Give the entries of a list that are objects."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _is_dated(entry: Mapping[str, Any]) -> bool:
+    at = entry.get("scheduleTime")
+    return isinstance(at, str) and instant_in(at) is not None
 
 
 def _newest_first(new: Iterable[Object], old: Sequence[Object], kept: int, until: int) -> list[Object]:

@@ -1,7 +1,4 @@
-"""What is said about CronFederatedHPAs: conditions and events, in sentences.
-
-Events about CronFederatedHPAs: what was scaled, what failed, what was missed, and what stands in the way.
-"""
+"""What conditions and events of a CronFederatedHPA say, and which events are recorded."""
 
 from __future__ import annotations
 
@@ -10,40 +7,48 @@ from typing import Any
 
 from springtide.almanac import Zone
 from springtide.apis.forecast import format_instant
+from springtide.apis.karmada.targets import CronTarget, CronTargetKind
 from springtide.apis.meta.times import clock_time
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.events import EventRecorder, normal, warning
 from springtide.cluster.resources import Key
+from springtide.controllers.conflicts import (
+    CONFLICT_CONDITION,
+    WITH_BOUNDS,
+    AutoscalerRecord,
+    conflict_condition,
+)
 from springtide.controllers.cron_federated_hpa.history import MISSED_PREFIX, CronResults, RuleFailure
-from springtide.controllers.cron_federated_hpa.plan import RuleAction, RuleExecution
-from springtide.controllers.cron_federated_hpa.records import CRON_FEDERATED_HPAS, CompiledCron, CronRecord
+from springtide.controllers.cron_federated_hpa.plan import MissedFiring, RuleAction, RuleExecution
+from springtide.controllers.cron_federated_hpa.records import CRON_FEDERATED_HPAS, CompiledCronSpec, CronRecord
 
+CONFLICT_REMEDY = "remove one of the two, or let the autoscaler follow a schedule of a MetricsProducer as well"
 _LATE = 10
 """Seconds from which on a firing is called late."""
 _FIELDS = {"replicas": "{} replica{}", "min": "a minimum of {}", "max": "a maximum of {}"}
 
 
-def ready_condition(meaning: CompiledCron, missing_calendars: Sequence[str]) -> Condition:
+def ready_condition(spec: CompiledCronSpec, missing_calendars: Sequence[str]) -> Condition:
     """Say which rules are in force, and why others are not."""
-    sound = [rule.name for rule in meaning.rules]
-    if meaning.target is None:
-        return Condition("Ready", ConditionStatus.FALSE, "Invalid", f"no rule is in force: {meaning.wrong}")
-    if meaning.wrong:
-        left_out = [name for name in meaning.written or () if name not in sound]
+    sound = [rule.name for rule in spec.rules]
+    if spec.target is None:
+        return Condition("Ready", ConditionStatus.FALSE, "Invalid", f"no rule is in force: {spec.errors}")
+    if spec.errors:
+        left_out = [name for name in spec.written or () if name not in sound]
         names = ", ".join(f"`{name}`" for name in left_out)
-        message = f"{f'left out: {names}; ' if names else ''}{meaning.wrong}"
+        message = f"{f'left out: {names}; ' if names else ''}{spec.errors}"
         return Condition("Ready", ConditionStatus.FALSE, "RulesInvalid", message)
     if missing_calendars:
         names = ", ".join(f"`{name}`" for name in missing_calendars)
         message = f"there is no usable Calendar {names}: rules fire as if they did not name it"
         return Condition("Ready", ConditionStatus.FALSE, "CalendarMissing", message)
-    suspended = [rule.name for rule in meaning.rules if rule.view.suspend]
+    suspended = [rule.name for rule in spec.rules if rule.view.suspend]
     names = f", suspended: {', '.join(f'`{name}`' for name in suspended)}" if suspended else ""
     return Condition("Ready", ConditionStatus.TRUE, "InForce", f"rules in force: {len(sound) - len(suspended)}{names}")
 
 
 def firing_message(execution: RuleExecution, zone: Zone) -> str:
-    """Say which firing it is that changes something."""
+    """Say which firing changes the target."""
     return f"rule `{execution.rule}` fires ({clock_time(execution.at, zone)})"
 
 
@@ -55,49 +60,74 @@ def scaled_message(target: str, rule: str, values: RuleAction, late: int) -> str
 
 def failed_message(rule: str, failure: RuleFailure) -> str:
     """Say which firing was not applied, and why."""
-    verb = "has missed" if failure.missed else "could not do"
+    verb = "has missed" if failure.missed else "could not apply"
     reason = failure.message.removeprefix(MISSED_PREFIX)
     return f"rule `{rule}` {verb} its firing of {format_instant(failure.at)}: {reason}"
 
 
+def missed_message(missed: MissedFiring) -> str:
+    """Say which firing is not applied, and why."""
+    return f"rule `{missed.rule}` misses its firing of {format_instant(missed.at)}: {missed.because}"
+
+
+def target_conflict_condition(reference: CronTarget, others: Sequence[AutoscalerRecord]) -> Condition:
+    """Say whether an autoscaler scales the target too, and what a user should do about it."""
+    target = f"{reference.kind} `{reference.name}`"
+    if others and reference.target_kind is not CronTargetKind.WORKLOAD:
+        message = (
+            f"{target} is made by {others[0]}, which undoes what rules set: let `scaleTargetRef` name that instead"
+        )
+        return Condition(CONFLICT_CONDITION, ConditionStatus.FALSE, "AlsoScaled", message)
+    return conflict_condition(target, others, conflict_remedy(others))
+
+
+def conflict_remedy(others: Sequence[AutoscalerRecord]) -> str:
+    """Say what a user should do about other autoscalers of the target."""
+    for one in others:
+        if one.made_by or one.kind in WITH_BOUNDS:
+            fields = "`targetMinReplicas` and `targetMaxReplicas`"
+            return f"let `scaleTargetRef` name {one}, and rules set its bounds with {fields}"
+    return CONFLICT_REMEDY
+
+
 class CronEvents:
-    """Tells people of what happened, and once of what is wrong."""
+    """Records events: one for each firing, and one when a condition becomes False."""
 
     def __init__(self, events: EventRecorder) -> None:
         self._events = events
-        self._told: dict[tuple[Key, str], str] = {}
-        """What was said last about the conditions of objects, for clusters whose schema has no place for them."""
+        self._last: dict[tuple[Key, str], str] = {}
+        """The last message of each condition, for clusters whose CRD has no conditions in its status."""
 
-    def tell(
+    def record(
         self,
         record: CronRecord,
         before: Iterable[Mapping[str, Any]],
         conditions: Iterable[Condition],
-        news: CronResults,
+        results: CronResults,
         target: str,
     ) -> None:
-        """Tell of a pass whose records are written."""
-        for rule, successes in news.successes.items():
+        """Record the events of a reconcile whose histories are written."""
+        for rule, successes in results.successes.items():
             for success in successes:
                 words = scaled_message(target, rule, success.values, success.executed - success.at)
                 self._events.record(CRON_FEDERATED_HPAS, record.origin, normal("Scaled", words))
-        for rule, failures in news.failures.items():
+        for rule, failures in results.failures.items():
             for failure in failures:
-                told = warning("Missed" if failure.missed else "ScaleFailed", failed_message(rule, failure))
-                self._events.record(CRON_FEDERATED_HPAS, record.origin, told)
+                event = warning("Missed" if failure.missed else "ScaleFailed", failed_message(rule, failure))
+                self._events.record(CRON_FEDERATED_HPAS, record.origin, event)
         known = {entry.get("type"): entry.get("message") for entry in before}
         for condition in conditions:
-            self._tell_once(record, known.get(condition.type), condition)
+            self._record_once(record, known.get(condition.type), condition)
 
     def forget(self, key: Key) -> None:
-        """Forget an object that is gone."""
-        for place in [place for place in self._told if place[0] == key]:
-            del self._told[place]
+        """Drop an object that is gone."""
+        for known in [known for known in self._last if known[0] == key]:
+            del self._last[known]
 
-    def _tell_once(self, record: CronRecord, known: str | None, condition: Condition) -> None:
+    def _record_once(self, record: CronRecord, known: str | None, condition: Condition) -> None:
         place = record.origin.key, condition.type
         if condition.status is not ConditionStatus.FALSE:
-            self._told.pop(place, None)
-        elif condition.message not in (known, self._told.get(place)):
-            self._told[place] = condition.message
+            self._last.pop(place, None)
+        elif condition.message not in (known, self._last.get(place)):
+            self._last[place] = condition.message
             self._events.record(CRON_FEDERATED_HPAS, record.origin, warning(condition.reason, condition.message))

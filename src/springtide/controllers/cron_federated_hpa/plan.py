@@ -1,11 +1,11 @@
-"""Which firings are due, and what becomes of them: the engine of cron rules.
+"""Which firings of cron rules are due, and which of them are applied.
 
-After an outage many firings may be due at once. What matters is where the target should be now: so of every field
-(replicas, minimum, maximum) only the latest due firing is applied, if it is not too late, and all others are missed.
-A missed firing is never applied instead of a later one that is too late: it was superseded all the same.
+After an outage many firings may be due at once, and what matters is the state that the target should have now. So of
+every field (replicas, minimum, maximum) only the latest due firing is applied, unless it is too late, and all others
+are missed. A firing is also missed if the later one that superseded it is too late itself.
 
-A time at which a calendar keeps a rule from firing is settled when it passes. Otherwise it would become due when
-somebody tidies the calendar up, days later.
+A time at which a calendar prevents a firing is handled when it passes. Otherwise it would become due days later, when a
+user edits the calendar.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ RuleAction: TypeAlias = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class CandidateRule:
-    """A rule that may have something to do."""
+    """A rule of the object that is evaluated."""
 
     name: str
     firings: Firings
     action: RuleAction
     since: int
-    """Firings up to this instant are settled, or never counted."""
+    """Firings up to this instant are handled, or never counted."""
     recorded: int | None = None
-    """The newest firing that is known to be settled: it competes with those of other rules as if it were due."""
+    """The newest firing in the history: it competes with those of other rules as if it were due."""
     applied: frozenset[int] = frozenset()
-    """Firings that have been applied, and are still to be recorded."""
+    """Firings that were applied and are not recorded yet."""
     ended: int | None = None
     """When the rule ceased to be in force; what was due until then is missed."""
     max_delay: int | None = None
     kept: int = 3
-    """How many missed firings are worth listing; at least one."""
+    """How many missed firings are listed; at least one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictingRule:
-    """A rule of another object with the same target, which may have fired later than one of ours."""
+    """A rule of another object with the same target, which may have fired later."""
 
     object: str
     name: str
@@ -52,9 +52,9 @@ class ConflictingRule:
     since: int
     """Firings after this instant count."""
     recorded: int | None
-    """The newest firing that is known to be settled: it counts as well."""
+    """The newest firing in the history: it counts as well."""
     precedes: bool
-    """Whether ours win a tie."""
+    """Whether the rules of the evaluated object win a tie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class RuleExecution:
     rule: str
     at: int
     values: RuleAction
-    """What is set: the fields for which no later firing is due."""
+    """The fields to set: those for which no later firing is due."""
     last_try: int | None
-    """After this instant it is not tried any more: it would be too late, or the next firing comes."""
+    """After this instant it is not retried: it would be too late, or the next firing is due."""
     settled_before: int
-    """How far the rule has come even while this firing is being tried."""
+    """The progress of the rule while this firing is still being retried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,41 +84,38 @@ class MissedFiring:
 
 @dataclass(frozen=True, slots=True)
 class FiringPlan:
-    """What is to be done now, and when to look again."""
+    """What is due now, and when the object is requeued."""
 
     executions: tuple[RuleExecution, ...]
     """In the order of their times, then of the rules."""
     missed: tuple[MissedFiring, ...]
     """By rule, newest first."""
     settled: Mapping[str, int]
-    """How far each rule has come when all of this is done."""
+    """The progress of each rule once all of this is done."""
     next: Mapping[str, int | None]
     """When each rule in force fires next."""
-    wake: int | None
-    """When something is to be settled again: a firing, or a time at which a calendar keeps a rule from firing."""
+    requeue_at: int | None
+    """The next firing, or the next time at which a calendar prevents one."""
 
 
 @dataclass(frozen=True, slots=True)
-class _FieldClaim:
-    """The latest firing of a rule, due or just handled, as it competes for fields; later and then higher ranks win."""
+class FieldClaim:
+    """The latest firing of a rule, due or handled, as it competes for fields; later ones and then higher ranks win."""
 
     at: int
     rank: int
-    whose: str
-    """The rule in words."""
-    wins_ties: str
-    """Why it wins a tie, in words."""
+    rule: str
+    label: str
+    """The rule, for messages."""
+    tie_break: str
+    """Why it wins a tie, for messages."""
 
 
-def plan_firings(candidates: Sequence[CandidateRule], now: int, rivals: Sequence[ConflictingRule] = ()) -> FiringPlan:
-    """Decide about all rules of one object, in the order of the object."""
+def plan_firings(candidates: Sequence[CandidateRule], now: int, others: Sequence[ConflictingRule] = ()) -> FiringPlan:
+    """Decide what is due of one object, whose rules are given in their order."""
     following = {one.name: one.firings.after(max(now, one.since)) for one in candidates if one.ended is None}
-    claims = {
-        one.name: _FieldClaim(latest, rank, f"rule `{one.name}`", "as it is listed last")
-        for rank, one in enumerate(candidates)
-        if (latest := _latest(one, _until(one, now))) is not None
-    }
-    winners = _winners(candidates, claims, rivals, now)
+    claims = latest_claims(candidates, now)
+    winners = field_winners(candidates, claims, others, now)
     executions: list[RuleExecution] = []
     missed: list[MissedFiring] = []
     for one in candidates:
@@ -151,9 +148,9 @@ def _until(one: CandidateRule, now: int) -> int:
 
 
 def _latest(one: CandidateRule | ConflictingRule, until: int) -> int | None:
-    """Give the latest firing of a rule that has a say: it is due, or it was settled just now.
+    """Give the latest firing of a rule that counts: it is due, or recorded.
 
-    A rule may also begin in the very second of one of its times, which then was nobody's.
+    A firing in the very second from which on the rule counts does not count itself.
     """
     begun = one.since if one.recorded is None else min(one.since, one.recorded)
     latest = one.firings.at_or_before(until, since=begun)
@@ -172,13 +169,22 @@ def _next_look(one: CandidateRule, following: Mapping[str, int | None], now: int
     return following[one.name] if times is one.firings else times.after(max(now, one.since))
 
 
-def _winners(
-    candidates: Sequence[CandidateRule], claims: Mapping[str, _FieldClaim], rivals: Sequence[ConflictingRule], now: int
-) -> dict[str, _FieldClaim]:
-    """Find the latest claim for every field; rules that are not in force claim nothing."""
-    winners: dict[str, _FieldClaim] = {}
+def latest_claims(candidates: Sequence[CandidateRule], now: int) -> dict[str, FieldClaim]:
+    """Give the latest firing of each rule that counts, by rule."""
+    return {
+        one.name: FieldClaim(latest, rank, one.name, f"rule `{one.name}`", "as it is listed last")
+        for rank, one in enumerate(candidates)
+        if (latest := _latest(one, _until(one, now))) is not None
+    }
 
-    def claim_fields(fields: Iterable[str], claim: _FieldClaim) -> None:
+
+def field_winners(
+    candidates: Sequence[CandidateRule], claims: Mapping[str, FieldClaim], others: Sequence[ConflictingRule], now: int
+) -> dict[str, FieldClaim]:
+    """Find the latest firing that sets each field; rules that are not in force set none."""
+    winners: dict[str, FieldClaim] = {}
+
+    def claim_fields(fields: Iterable[str], claim: FieldClaim) -> None:
         for field in fields:
             if field not in winners or (winners[field].at, winners[field].rank) < (claim.at, claim.rank):
                 winners[field] = claim
@@ -186,12 +192,14 @@ def _winners(
     for one in candidates:
         if one.name in claims and one.ended is None:
             claim_fields(one.action, claims[one.name])
-    for number, rival in enumerate(rivals):
-        latest = _latest(rival, now)
+    for number, other in enumerate(others):
+        latest = _latest(other, now)
         if latest is not None:
-            rank = number - len(rivals) if rival.precedes else len(candidates) + number
-            whose = f"rule `{rival.name}` of CronFederatedHPA `{rival.object}`"
-            claim_fields(rival.action, _FieldClaim(latest, rank, whose, "the name of its object coming last"))
+            rank = number - len(others) if other.precedes else len(candidates) + number
+            label = f"rule `{other.name}` of CronFederatedHPA `{other.object}`"
+            claim_fields(
+                other.action, FieldClaim(latest, rank, other.name, label, "as the name of its object comes last")
+            )
     return winners
 
 
@@ -212,7 +220,7 @@ def _execution(
 
 
 def _missed_run(one: CandidateRule, until: int, because: str) -> Iterator[MissedFiring]:
-    """List the due firings of a rule up to an instant, newest first and no more than are kept."""
+    """List the due firings of a rule up to an instant, newest first, as many as the history keeps."""
     at = one.firings.at_or_before(until, since=one.since)
     applied = sum(one.since < each <= until and one.firings.at_or_before(each) == each for each in one.applied)
     more = max(0, one.firings.count(one.since, until) - applied - one.kept)
@@ -230,7 +238,7 @@ def _superseded_by_itself(at: int) -> str:
 
 
 def _why_missed(
-    one: CandidateRule, claim: _FieldClaim, winners: Mapping[str, _FieldClaim], now: int, *, superseded: bool
+    one: CandidateRule, claim: FieldClaim, winners: Mapping[str, FieldClaim], now: int, *, superseded: bool
 ) -> str:
     if one.ended is not None:
         return "the rule was suspended, or changed to something that cannot be used, before this could be applied"
@@ -238,5 +246,5 @@ def _why_missed(
         return f"it came {now - claim.at} s late, and maxDelaySeconds is {one.max_delay}"
     winner = next(winners[field] for field in one.action)
     if winner.at == claim.at:
-        return f"{winner.whose} fires at the same time and wins, {winner.wins_ties}"
-    return f"{winner.whose} fired at {format_instant(winner.at)} before this could be applied"
+        return f"{winner.label} fires at the same time and wins, {winner.tie_break}"
+    return f"{winner.label} fired at {format_instant(winner.at)} before this could be applied"

@@ -1,12 +1,8 @@
-"""What is kept in memory of CronFederatedHPAs: little, as there may be tens of thousands.
+"""CronFederatedHPAs as the controller caches them, and their specs compiled.
 
-Spec and status are kept as JSON text, which takes a fraction of what dictionaries do; it is read when something is due.
-Of the managed fields only one thing is kept: when somebody last changed the spec.
-
-What a CronFederatedHPA says, compiled: its target, and the rules that can be used.
-
-One rule that is wrong says nothing against its neighbours. Where the target is wrong, or the whole cannot be read,
-nothing is done at all. Objects that say the same, and rules with the same times, are compiled once.
+There may be tens of thousands: spec and status are kept as JSON, which takes a fraction of the memory of dictionaries,
+and of the managed fields only the time of the last change of the spec. Specs are compiled once for equal objects. An
+invalid rule does not affect the others; if the target or the object as a whole is invalid, no rule is in force.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from springtide.almanac import DayCalendar, Firings
+from springtide.almanac import DayCalendar, Firings, Zone, load_zone
 from springtide.almanac.civil import DAY
 from springtide.apis.karmada.cron import CronFederatedHPA, CronFederatedHPARule
 from springtide.apis.karmada.rules import firings_of, timing_problems
@@ -52,20 +48,19 @@ class CronRecord:
     generation: int
     created: int
     edited: int | None
-    """When somebody last changed the spec, if the managed fields tell."""
+    """When a user last changed the spec, if the managed fields say."""
     cursor: str
     paused: bool
-    """Whether somebody keeps us from acting on it."""
-    going: bool
+    deleting: bool
     """Whether it is being deleted, and only waits for its finalizers."""
     written: bytes
-    """What it says, without who it is: objects that say the same are judged once."""
+    """Its spec as JSON, without its name: objects with equal specs are compiled once."""
     status: bytes
     target: ScaleTargetKey | None
     calendars: tuple[str, ...]
 
     def observed(self) -> Object:
-        """Give the object as far as a write of its status needs it."""
+        """Give the parts of the object that a write of its status needs."""
         key = self.origin.key
         return {
             "metadata": {
@@ -80,7 +75,7 @@ class CronRecord:
 
 
 def record_of(item: Object) -> CronRecord:
-    """Keep of an object what is needed."""
+    """Make the record of an object."""
     metadata = item["metadata"]
     annotations = metadata.get("annotations") or {}
     extensions = {EXTENSIONS: annotations[EXTENSIONS]} if EXTENSIONS in annotations else {}
@@ -99,7 +94,7 @@ def record_of(item: Object) -> CronRecord:
         edited=_last_edit(metadata.get("managedFields") or ()),
         cursor=annotations.get(CURSOR, ""),
         paused=annotations.get(PAUSED) == "true",
-        going=bool(metadata.get("deletionTimestamp")),
+        deleting=bool(metadata.get("deletionTimestamp")),
         written=msgspec.json.encode(written),
         status=msgspec.json.encode(item.get("status") or {}),
         target=ScaleTargetKey.of(metadata.get("namespace", ""), reference),
@@ -108,11 +103,11 @@ def record_of(item: Object) -> CronRecord:
 
 
 def _last_edit(managed: Iterable[Any]) -> int | None:
-    """Find when the spec, or what the annotation adds to it, was written last."""
+    """Find when the spec, or the annotation that extends it, was written last."""
     times = [
         parse_instant(entry["time"])
         for entry in managed
-        # Entries of a subresource are about something else.
+        # Entries of a subresource do not concern the spec.
         if entry.get("time") and not entry.get("subresource") and _has_spec(entry.get("fieldsV1") or {})
     ]
     return max(times, default=None)
@@ -133,7 +128,7 @@ def _calendars(spec: Any) -> list[str]:
 
 
 def _mappings(value: Any) -> list[Any]:
-    """Give the entries of a list, as far as they are what they should be; what is not is told elsewhere."""
+    """Give the entries of a list that are objects; validation reports the others."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
@@ -149,16 +144,16 @@ ALL_CRONS = Cached(
 
 
 _MOST_COMPILED = 16_384
-"""How many different objects are kept compiled: some kilobytes each, and milliseconds to make."""
+"""How many different specs are kept compiled; each takes some kilobytes, and milliseconds to compile."""
 _MOST_TIMINGS = 4096
-"""How many different times of rules are."""
+"""How many different timings of rules are kept compiled."""
 
 _ALL_RULES = ("spec", "rules")
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """A rule that can be used."""
+    """A rule without errors."""
 
     name: str
     view: CronFederatedHPARule
@@ -167,7 +162,7 @@ class CompiledRule:
 
     @property
     def limits(self) -> HistoryLimits:
-        """How much of its history it keeps."""
+        """How many entries of its history it keeps."""
         return HistoryLimits(self.view.successful_history_limit, self.view.failed_history_limit)
 
     def firings(self, default_zone: str, calendars: Mapping[str, DayCalendar]) -> Firings:
@@ -178,37 +173,43 @@ class CompiledRule:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledCron:
-    """What an object says."""
+class CompiledCronSpec:
+    """A spec, compiled."""
 
     target: CronTarget | None
-    """None where nothing can be done."""
+    """None where the object as a whole has errors, so that no rule is in force."""
     rules: tuple[CompiledRule, ...]
-    """Those that can be used, in the order of the object."""
+    """The rules without errors, in their order."""
     written: tuple[str, ...] | None
-    """The names of all rules, also of those that cannot be used; None where they cannot be told."""
-    wrong: str
-    """What is wrong, in words; empty where nothing is."""
+    """The names of all rules, with or without errors; None where the list is malformed."""
+    errors: str
+    """All errors in one line; empty where there are none."""
 
     def missing_calendars(self, calendars: Mapping[str, DayCalendar]) -> tuple[str, ...]:
-        """Name the calendars that rules refer to and that are not there, or cannot be used."""
+        """Name the calendars of rules that do not exist or have errors."""
         named = (one.name for rule in self.rules for one in rule.view.calendars or ())
         return tuple(dict.fromkeys(name for name in named if name not in calendars))
 
 
-def compile_cron(record: CronRecord, default_zone: str) -> CompiledCron:
-    """Read what an object says, as of the day on which it was written: what was sound then stays so."""
+def compile_cron(record: CronRecord, default_zone: str) -> CompiledCronSpec:
+    """Compile the spec of an object as of the day on which it was written: what was valid then stays so."""
     written = record.created if record.edited is None else record.edited
     return _compile(record.written, default_zone, written // DAY * DAY)
 
 
+def zone_of(spec: CompiledCronSpec, rule: str, default_zone: str) -> Zone:
+    """Give the time zone of a rule without errors."""
+    named = next(one.view.time_zone for one in spec.rules if one.name == rule)
+    return load_zone(named or default_zone)
+
+
 @lru_cache(maxsize=_MOST_COMPILED)
-def _compile(written: bytes, default_zone: str, day: int) -> CompiledCron:
+def _compile(written: bytes, default_zone: str, day: int) -> CompiledCronSpec:
     item = msgspec.json.decode(written)
     verdict = validated(item, CronFederatedHPA, now=day, default_zone=default_zone)
     names = _names_in(item)
     if verdict.view is None or any(not _concerns_one_rule(problem) for problem in verdict.errors):
-        return CompiledCron(None, (), names, verdict.words)
+        return CompiledCronSpec(None, (), names, verdict.words)
     spec = verdict.view.spec
     kind = spec.scale_target_ref.target_kind
     context = ValidationContext(now=day, default_zone=default_zone, deep_search=False)
@@ -217,7 +218,7 @@ def _compile(written: bytes, default_zone: str, day: int) -> CompiledCron:
         if not has_errors((*timing_problems(rule, context), *action_problems(rule, kind))):
             timing = timing_fingerprint(rule.schedule, rule.at, rule.time_zone)
             sound.setdefault(rule.name, CompiledRule(rule.name, rule, action_of(rule, kind), timing))
-    return CompiledCron(spec.scale_target_ref, tuple(sound.values()), names, verdict.words)
+    return CompiledCronSpec(spec.scale_target_ref, tuple(sound.values()), names, verdict.words)
 
 
 @lru_cache(maxsize=_MOST_TIMINGS)

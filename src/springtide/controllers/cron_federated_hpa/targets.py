@@ -1,9 +1,7 @@
-"""Minimum and maximum of an autoscaler, and how rules move them: always together, and never past each other.
+"""Applies firings to the target of a CronFederatedHPA: sets replicas, or the bounds of an autoscaler.
 
-Carries out what rules have decided: sets the replicas of a workload, or the bounds of an autoscaler.
-
-Whatever is due at once goes to the target in one write, computed from the version that was read. Nothing is written
-where the target is as it should be; that is a success as well.
+Firings that are due together are applied in one write, computed from the version that was read. If the target is as the
+rules want it already, nothing is written, and the firings succeed.
 """
 
 from __future__ import annotations
@@ -15,15 +13,16 @@ from typing import Any
 from springtide.apis.karmada.targets import CronTarget, CronTargetKind
 from springtide.cluster.client import Client
 from springtide.cluster.errors import ApiError, Conflict, NotFound, ServerError, TooManyRequests, Unauthorized
-from springtide.cluster.kinds import KindInfo, KindRegistry
-from springtide.cluster.resources import Key
+from springtide.cluster.kinds import KindRegistry
+from springtide.cluster.resources import Key, Resource
 from springtide.cluster.transport import Patch
 from springtide.controllers.cron_federated_hpa.plan import RuleAction, RuleExecution
+from springtide.controllers.targets import TargetNotScalable, find_target_kind, read_scale
 
 
 @dataclass(frozen=True, slots=True)
 class BoundFields:
-    """What a kind calls its bounds, and what they are where nobody has set them."""
+    """The fields and defaults of the bounds of a kind."""
 
     low: str
     high: str
@@ -61,7 +60,7 @@ class ReplicaBounds:
         return cls(fields.default_low if low is None else low, fields.default_high if high is None else high)
 
     def moved_by(self, values: RuleAction) -> ReplicaBounds:
-        """Give the bounds that a rule makes of these."""
+        """Give the bounds after a rule was applied."""
         return ReplicaBounds(values.get("min", self.low), values.get("max", self.high))
 
     @property
@@ -72,11 +71,11 @@ class ReplicaBounds:
 
 @dataclass(frozen=True, slots=True)
 class BoundsChange:
-    """The bounds as they shall be, and the rules that could not have their way."""
+    """The bounds to set, and the rules that were refused."""
 
     bounds: ReplicaBounds
     refused: Mapping[str, str]
-    """Why, in words, by rule."""
+    """Why, by rule."""
 
 
 def move_bounds(present: ReplicaBounds, executions: Sequence[RuleExecution], target: str) -> BoundsChange:
@@ -115,7 +114,7 @@ def _refusal(wanted: ReplicaBounds, values: RuleAction, target: str) -> str:
 
 
 MOST_CONFLICTS = 5
-"""How often in a row somebody else may be faster before a try counts as failed."""
+"""How many writes in a row may fail with a conflict before the attempt counts as failed."""
 
 _RETRIABLE = (Conflict, NotFound, ServerError, TooManyRequests, Unauthorized)
 
@@ -124,9 +123,9 @@ _RETRIABLE = (Conflict, NotFound, ServerError, TooManyRequests, Unauthorized)
 class ApplyFailure:
     """Why a firing was not applied."""
 
-    words: str
-    passing: bool
-    """Whether it may go better later."""
+    message: str
+    retriable: bool
+    """Whether a later attempt may succeed."""
     retry_after: float | None = None
 
 
@@ -139,7 +138,7 @@ class CronTargetObject:
 
     @property
     def key(self) -> Key:
-        """Where it is."""
+        """Namespace and name."""
         return Key(self.namespace, self.reference.name)
 
     def __str__(self) -> str:
@@ -148,43 +147,38 @@ class CronTargetObject:
 
 async def apply_executions(
     client: Client,
-    kinds: KindRegistry,
+    registry: KindRegistry,
     target: CronTargetObject,
     executions: Sequence[RuleExecution],
     because: str,
     *,
     shared: bool,
 ) -> dict[str, ApplyFailure]:
-    """Apply firings to their target, all in one write; gives those that were not applied, by rule.
+    """Apply firings to their target in one write; gives those that were not applied, by rule.
 
-    A target may be shared with rules of other objects. One of those may raise the maximum in the same minute in which a
-    rule here raises the minimum, so a bound that is in the way now may not be in a moment.
+    A `shared` target has rules of other objects as well. One of those may raise the maximum in the same minute in which
+    a rule here raises the minimum, so a refusal because of a bound is retried.
 
-    Where nobody answers at all, that is no matter of this target: it raises, and everything is tried again when the
-    cluster is back, as after an outage of our own.
+    A failure of the connection does not concern this target: it is raised, and everything is retried when the API
+    server answers again, as after an outage of the controller.
     """
-    served = kinds.find(target.reference.api_version or "v1", target.reference.kind)
-    if served is None:
-        name = f"{target.reference.kind} in {target.reference.api_version or 'v1'}"
-        words = f"the cluster has no kind {name} that can be scaled; install it, or mend `scaleTargetRef`"
-        return _failed_all(executions, ApplyFailure(words, passing=False))
-    if not served.resource.namespaced:
-        words = f"{served.resource.kind} objects are in no namespace, and an object of one cannot scale them"
-        return _failed_all(executions, ApplyFailure(words, passing=False))
     bounded = target.reference.target_kind
-    if not bounded.has_bounds and not served.scalable:
-        words = f"{served.resource.kind} of {served.resource.api_version} has no scale subresource"
-        return _failed_all(executions, ApplyFailure(f"{words}; name a kind that has one", passing=False))
+    try:
+        resource = find_target_kind(
+            registry, target.reference.api_version, target.reference.kind, needs_scale=not bounded.has_bounds
+        ).resource
+    except TargetNotScalable as problem:
+        return _failed_all(executions, ApplyFailure(str(problem), retriable=False))
     for look in range(1, MOST_CONFLICTS + 1):
         try:
             if bounded.has_bounds:
-                refused = await _move_bounds(client, served, bounded, target, executions, because)
-                return {rule: ApplyFailure(words, passing=shared) for rule, words in refused.items()}
-            await _scale(client, served, target, executions, because)
+                refused = await _move_bounds(client, resource, bounded, target, executions, because)
+                return {rule: ApplyFailure(message, retriable=shared) for rule, message in refused.items()}
+            await _scale(client, resource, target, executions, because)
         except Conflict as conflict:
             if look == MOST_CONFLICTS:
                 return _failed_all(
-                    executions, ApplyFailure(f"{target} was changed by others each time: {conflict}", passing=True)
+                    executions, ApplyFailure(f"{target} was changed by others each time: {conflict}", retriable=True)
                 )
         except ApiError as answer:
             return _failed_all(executions, _api_failure(answer, target))
@@ -194,39 +188,39 @@ async def apply_executions(
 
 
 async def _scale(
-    client: Client, served: KindInfo, target: CronTargetObject, executions: Sequence[RuleExecution], because: str
+    client: Client, resource: Resource, target: CronTargetObject, executions: Sequence[RuleExecution], because: str
 ) -> None:
-    """Set replicas; a scale that has none says so by having no such field."""
+    """Set replicas, unless the scale has them already."""
     replicas = next(execution.values["replicas"] for execution in executions)
-    scale = await client.get(served.resource, target.key, subresource="scale")
-    if ((scale.get("spec") or {}).get("replicas") or 0) != replicas:
-        await client.scale(served.resource, replicas, of=scale, because=because)
+    found = await read_scale(client, resource, target.key)
+    if found.scale.asked != replicas:
+        await client.scale(resource, replicas, of=found.object, because=because)
 
 
 async def _move_bounds(
     client: Client,
-    served: KindInfo,
+    resource: Resource,
     kind: CronTargetKind,
     target: CronTargetObject,
     executions: Sequence[RuleExecution],
     because: str,
 ) -> Mapping[str, str]:
-    """Set minimum and maximum, in one write; gives the rules that could not have their way, with why."""
-    autoscaler = await client.get(served.resource, target.key)
+    """Set minimum and maximum in one write; gives the rules that were refused, with the reason."""
+    autoscaler = await client.get(resource, target.key)
     fields = BOUND_FIELDS[kind]
     present = ReplicaBounds.of(autoscaler.get("spec") or {}, fields)
     move = move_bounds(present, executions, str(target))
     changes = fields.written(present, move.bounds)
     if changes:
-        await client.patch(served.resource, Patch.merge({"spec": changes}), of=autoscaler, because=because)
+        await client.patch(resource, Patch.merge({"spec": changes}), of=autoscaler, because=because)
     return move.refused
 
 
-def _failed_all(executions: Sequence[RuleExecution], trouble: ApplyFailure) -> dict[str, ApplyFailure]:
-    return {execution.rule: trouble for execution in executions}
+def _failed_all(executions: Sequence[RuleExecution], failure: ApplyFailure) -> dict[str, ApplyFailure]:
+    return {execution.rule: failure for execution in executions}
 
 
 def _api_failure(answer: ApiError, target: CronTargetObject) -> ApplyFailure:
     if isinstance(answer, NotFound):
-        return ApplyFailure(f"there is no {target}", passing=True)
+        return ApplyFailure(f"there is no {target}", retriable=True)
     return ApplyFailure(f"{target} could not be changed: {answer}", isinstance(answer, _RETRIABLE), answer.retry_after)

@@ -1,7 +1,7 @@
-"""What a HorizontalAutoscaler decides: a pure function of its spec, the scale, the readings, the past and the present.
+"""How many replicas the target of a HorizontalAutoscaler should have, from its metrics, its scale and the past.
 
-A metric that cannot be read might ask for anything. So nothing is taken away as long as one is missing, and what is
-added is what is certain without it.
+A missing metric might recommend any number. While one is missing, the target is never scaled down, and scaled up only
+as far as the other metrics recommend without it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from fractions import Fraction
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec, PrometheusMetricSource, ScalingRules
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.events import EventContent, warning
-from springtide.cluster.resources import Object
+from springtide.controllers.conflicts import AutoscalerRecord, conflict_condition
+from springtide.controllers.decision import Decision, ObservedScale, warning_for, with_ready
 from springtide.controllers.horizontal_autoscaler import messages
 from springtide.controllers.horizontal_autoscaler.recommendation import (
     MetricRecommendation,
     MissingMetric,
-    ObservedScale,
     exact_quantity,
+    is_proportional,
     metric_status,
     recommend,
 )
@@ -38,23 +39,33 @@ from springtide.scaling import (
     move,
 )
 
+PERIOD = 15
+"""Seconds between two reads of metrics and scale."""
+QUIET_PERIOD = 60
+"""The same where nothing is pending and all metrics are pushed: then only users can change the target."""
+
+CONFLICT_REMEDY = "let one of them follow all metrics, and remove the rest"
+
 
 @dataclass(frozen=True, slots=True)
-class AutoscalerDecision:
-    """How many replicas there should be now, and why."""
+class SetReplicas:
+    """Set the scale of the target."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoscalerDecision(Decision[SetReplicas]):
+    """How many replicas the target should have now, and why."""
 
     replicas: int
-    because: str
-    conditions: tuple[Condition, ...]
-    """Active, AbleToScale and ScalingUnbounded."""
-    metrics: tuple[Object, ...]
-    """The entries of `currentMetrics`."""
     history: ReplicaHistory
-    """The past with this decision in it; a change of the scale must be added when it is made."""
-    trouble: EventContent | None = None
-    """What people should be warned of, in words that stay the same as long as it does."""
-    wake_at: int | None = None
-    """The instant at which what is held back now may be done, if nothing else changes."""
+    """The past with this decision in it; the controller adds the change of the scale once it is made."""
+    held_until: int | None = None
+    """The instant at which a window or a policy allows more, if nothing else changes."""
+    settling: bool = False
+    """Whether the metrics are still those of the former scale: their changes mean nothing before the requeue."""
 
 
 def decide(
@@ -63,18 +74,37 @@ def decide(
     readings: Sequence[Fraction | MissingMetric],
     history: ReplicaHistory,
     now: int,
+    *,
+    conflicts: Sequence[AutoscalerRecord] = (),
+    pushed: bool = False,
 ) -> AutoscalerDecision:
-    """Decide how many replicas there should be; the readings are those of the metrics, in their order."""
+    """Decide about a target whose scale and metrics were read.
+
+    `readings` are those of the metrics, in their order; `conflicts` are other autoscalers of the target; `pushed` says
+    whether every change of a metric enqueues the autoscaler.
+    """
     sources = sources_of(spec)
-    metrics = tuple(metric_status(source, reading, scale) for source, reading in zip(sources, readings, strict=True))
+    remark = conflicts_of(spec, conflicts)
+    status = {
+        "currentReplicas": scale.present,
+        "desiredReplicas": scale.asked,
+        "currentMetrics": [metric_status(*pair, scale) for pair in zip(sources, readings, strict=True)] or None,
+    }
     if not sources:
-        conditions = (
+        found = (
             messages.no_metrics_condition(),
             messages.able_to_scale_condition(),
             messages.unbounded_condition(spec),
         )
-        advice = warning(conditions[0].reason, conditions[0].message)
-        return AutoscalerDecision(scale.asked, "there are no metrics", conditions, metrics, history, advice)
+        return AutoscalerDecision(
+            replicas=scale.asked,
+            history=history,
+            reasons=("there are no metrics",),
+            conditions=(*with_ready(*found), remark),
+            requeue_at=now + (QUIET_PERIOD if pushed and scale.present == scale.asked else PERIOD),
+            status=status,
+            events=_warnings(warning_for(found[0]), remark),
+        )
     tolerance = tolerance_of(spec)
     known = [
         recommend(source, reading, scale, tolerance)
@@ -84,7 +114,7 @@ def decide(
     missing = [reading for reading in readings if isinstance(reading, MissingMetric)]
     behaviour = behaviour_of(spec)
     numbers = [one.replicas for one in known]
-    bounds = ScalingBounds(spec.min_replicas, spec.max_replicas)
+    bounds = bounds_of(spec)
     if missing:
         wanted = combine_known(numbers, scale.asked, up=behaviour.up.select, overruled=history.overruled)
         bounds = ScalingBounds(bounds.least, max(bounds.most, scale.asked))
@@ -94,23 +124,80 @@ def decide(
         wanted, history = agreement.replicas, replace(history, overruled=agreement.overruled)
     moved = move(scale.asked, wanted, behaviour, bounds, history, now)
     active = messages.active_condition(known) if not missing else messages.inactive_condition(missing, known)
-    conditions = (
+    found = (
         active,
         messages.able_to_scale_condition(moved, behaviour),
         messages.unbounded_condition(spec, wanted, moved),
     )
-    because = _because(known, missing, wanted, conditions)
     trouble = warning(active.reason, messages.missing_metrics_message(missing)) if missing else None
-    return AutoscalerDecision(moved.replicas, because, conditions, metrics, moved.history, trouble, moved.again)
+    changes = moved.replicas != scale.asked
+    quiet = pushed and not missing and scale.present == moved.replicas
+    due = now + (QUIET_PERIOD if quiet else PERIOD)
+    return AutoscalerDecision(
+        replicas=moved.replicas,
+        history=moved.history,
+        actions=(SetReplicas(scale.asked, moved.replicas),) if changes else (),
+        reasons=_reasons(known, missing, wanted, found),
+        conditions=(*with_ready(*found), remark),
+        requeue_at=due if moved.again is None else min(due, moved.again),
+        status={**status, "desiredReplicas": moved.replicas},
+        events=_warnings(trouble, remark),
+        held_until=moved.again,
+        settling=changes and any(is_proportional(source) for source in sources),
+    )
+
+
+def decide_invalid(errors: str) -> Decision[SetReplicas]:
+    """Decide about an autoscaler with errors: nothing is read or scaled before a user corrects it."""
+    found = messages.invalid_conditions(errors)
+    return Decision(reasons=(errors,), conditions=with_ready(*found), events=(warning_for(found[0]),))
+
+
+def decide_not_scalable(
+    spec: HorizontalAutoscalerSpec, reason: str, message: str, now: int, conflicts: Sequence[AutoscalerRecord] = ()
+) -> Decision[SetReplicas]:
+    """Decide about an autoscaler whose target cannot be scaled."""
+    found = messages.not_scalable_conditions(reason, message)
+    remark = conflicts_of(spec, conflicts)
+    return Decision(
+        reasons=(message,),
+        conditions=(*with_ready(*found), remark),
+        requeue_at=now + PERIOD,
+        events=_warnings(warning_for(found[1]), remark),
+    )
+
+
+def refused(decision: AutoscalerDecision, message: str) -> AutoscalerDecision:
+    """Say in the conditions of a decision that the API server refused to set the scale."""
+    _, active, _, unbounded, remark = decision.conditions
+    able = Condition("AbleToScale", ConditionStatus.FALSE, "FailedRescale", message)
+    conditions = (*with_ready(active, able, unbounded), remark)
+    return replace(decision, conditions=conditions, events=_warnings(warning_for(able), remark))
+
+
+def conflicts_of(spec: HorizontalAutoscalerSpec, conflicts: Sequence[AutoscalerRecord]) -> Condition:
+    """Say whether other autoscalers scale the target."""
+    reference = spec.scale_target_ref
+    return conflict_condition(f"{reference.kind} {reference.name}", conflicts, CONFLICT_REMEDY)
+
+
+def _warnings(trouble: EventContent | None, remark: Condition) -> tuple[EventContent, ...]:
+    opposed = (warning_for(remark),) if remark.status is ConditionStatus.FALSE else ()
+    return (*((trouble,) if trouble is not None else ()), *opposed)
 
 
 def sources_of(spec: HorizontalAutoscalerSpec) -> tuple[PrometheusMetricSource, ...]:
-    """List the queries of an autoscaler; one without a query is not sound."""
+    """List the queries of an autoscaler; validation refuses a metric without one."""
     return tuple(metric.prometheus for metric in spec.metrics or () if metric.prometheus is not None)
 
 
+def bounds_of(spec: HorizontalAutoscalerSpec) -> ScalingBounds:
+    """Read minimum and maximum."""
+    return ScalingBounds(spec.min_replicas, spec.max_replicas)
+
+
 def behaviour_of(spec: HorizontalAutoscalerSpec) -> ScalingBehavior:
-    """Read how replicas may change, with what holds where nothing is written."""
+    """Read how replicas may change, with the defaults for what the spec leaves out."""
     written = spec.behavior
     return ScalingBehavior(
         up=_rules(written.scale_up if written is not None else None, UP_WINDOW),
@@ -119,7 +206,7 @@ def behaviour_of(spec: HorizontalAutoscalerSpec) -> ScalingBehavior:
 
 
 def tolerance_of(spec: HorizontalAutoscalerSpec) -> ScalingTolerance:
-    """Read how far metrics may be from their targets; not at all where nothing is written."""
+    """Read how far metrics may be from their targets without a change; the default is not at all."""
     written = spec.behavior
     down, up = (written.scale_down, written.scale_up) if written is not None else (None, None)
     return ScalingTolerance(down=_part(down), up=_part(up))
@@ -140,14 +227,14 @@ def _rules(written: ScalingRules | None, window: int) -> DirectionLimits:
     )
 
 
-def _because(
+def _reasons(
     known: Sequence[MetricRecommendation],
     missing: Sequence[MissingMetric],
     wanted: int,
     conditions: Sequence[Condition],
-) -> str:
-    """Give the metric that decided, and what kept its word from being followed."""
+) -> tuple[str, ...]:
+    """Give the metric that decided, and what delays or prevents the change."""
     decisive = next((one.words for one in known if one.replicas == wanted), "")
     limits = [one.message for one in conditions[1:] if one.status is ConditionStatus.FALSE]
-    words = [decisive] if decisive else [one.message for one in missing] or [messages.disagreement_message(known)]
-    return "; ".join([*words, *limits])
+    first = [decisive] if decisive else [one.message for one in missing] or [messages.disagreement_message(known)]
+    return (*first, *limits)

@@ -1,8 +1,8 @@
 """What the conditions of a HorizontalAutoscaler say.
 
-True is happy. Active tells whether the metrics are read. AbleToScale tells whether what they ask for can be done now:
-it cannot while something holds it back for a time, or while the target cannot be scaled. ScalingUnbounded tells
-whether it can be done at all: bounds and disabled directions never allow it.
+True means healthy. Active: the metrics are read. AbleToScale: the target can be scaled to what they recommend now; it
+is False while a stabilization window or a policy delays that, or while the target cannot be scaled. ScalingUnbounded:
+it can be scaled to that at all; it is False where bounds or a disabled direction never allow it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from springtide.scaling import ScalingBehavior, ScalingMove
 
 
 def active_condition(known: Sequence[MetricRecommendation]) -> Condition:
-    """Say what all metrics ask for."""
+    """Say what each metric recommends."""
     return Condition("Active", ConditionStatus.TRUE, "MetricsRead", "; ".join(one.words for one in known))
 
 
 def inactive_condition(missing: Sequence[MissingMetric], known: Sequence[MetricRecommendation]) -> Condition:
-    """Say which metrics are missing, what that means, and what the others ask for."""
+    """Say which metrics are missing, what follows from that, and what the others recommend."""
     return Condition(
         "Active",
         ConditionStatus.FALSE,
@@ -32,29 +32,29 @@ def inactive_condition(missing: Sequence[MissingMetric], known: Sequence[MetricR
 
 
 def missing_metrics_message(missing: Sequence[MissingMetric]) -> str:
-    """Say which metrics are missing, and what that means; what the others ask for changes all the time."""
-    return "; ".join([*(one.message for one in missing), "nothing is taken away meanwhile"])
+    """Say which metrics are missing; without the other recommendations, which change all the time."""
+    return "; ".join([*(one.message for one in missing), "nothing is scaled down meanwhile"])
 
 
 def no_metrics_condition() -> Condition:
-    """Say that nothing is ever asked for."""
+    """Say that the autoscaler never scales, since it has no metrics."""
     message = "spec.metrics is empty, so the target is left as it is: add a `prometheus` metric"
     return Condition("Active", ConditionStatus.FALSE, "NoMetrics", message)
 
 
 def invalid_conditions(words: str) -> tuple[Condition, ...]:
-    """Say that the object itself is wrong."""
+    """Say that the object has errors."""
     return (
         Condition("Active", ConditionStatus.FALSE, "Invalid", words),
         Condition(
-            "AbleToScale", ConditionStatus.UNKNOWN, "Invalid", "the target is not looked at before the object is mended"
+            "AbleToScale", ConditionStatus.UNKNOWN, "Invalid", "the target is not read before the object is corrected"
         ),
         _bounds_unknown("Invalid"),
     )
 
 
 def not_scalable_conditions(reason: str, words: str) -> tuple[Condition, ...]:
-    """Say that there is nothing that could be scaled."""
+    """Say that the target cannot be scaled."""
     return (
         Condition(
             "Active", ConditionStatus.UNKNOWN, reason, "the metrics are not read before the target can be scaled"
@@ -69,7 +69,7 @@ def _bounds_unknown(reason: str) -> Condition:
 
 
 def able_to_scale_condition(moved: ScalingMove | None = None, behaviour: ScalingBehavior | None = None) -> Condition:
-    """Say whether something holds back what is asked for, and until when."""
+    """Say whether a window or a policy delays the change, and until when."""
     if moved is None or behaviour is None or (moved.window is None and moved.speed is None):
         return Condition(
             "AbleToScale", ConditionStatus.TRUE, "ReadyForNewScale", "what the metrics ask for can be done now"
@@ -96,7 +96,7 @@ def able_to_scale_condition(moved: ScalingMove | None = None, behaviour: Scaling
 def unbounded_condition(
     spec: HorizontalAutoscalerSpec, wanted: int | None = None, moved: ScalingMove | None = None
 ) -> Condition:
-    """Say whether bounds or a disabled direction keep what is asked for from being done."""
+    """Say whether bounds or a disabled direction prevent the change."""
     least, most = spec.min_replicas, spec.max_replicas
     if moved is not None and moved.disabled:
         direction = "Up" if moved.up else "Down"
@@ -113,6 +113,6 @@ def unbounded_condition(
 
 
 def disagreement_message(known: Sequence[MetricRecommendation]) -> str:
-    """Say that no metric alone decides."""
+    """Say that the recommendations differ, so that none of them is followed."""
     numbers = [one.replicas for one in known]
     return f"the metrics ask for {min(numbers)} to {max(numbers)} replicas, and agree on no change"

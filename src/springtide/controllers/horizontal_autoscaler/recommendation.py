@@ -1,4 +1,4 @@
-"""What one metric of a HorizontalAutoscaler asks for, and what its status and people are told of it."""
+"""How many replicas one metric of a HorizontalAutoscaler recommends, and how the status shows the metric."""
 
 from __future__ import annotations
 
@@ -7,20 +7,11 @@ from fractions import Fraction
 
 from springtide.apis.scheduled.autoscaler import MetricTarget, PrometheusMetricSource
 from springtide.cluster.resources import Object
+from springtide.controllers.decision import ObservedScale
 from springtide.quantity import Quantity
 from springtide.scaling import MOST, ScalingTolerance, average_value_replicas, proportional_replicas
 
 _NANO = 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedScale:
-    """The scale of a target, as it was read."""
-
-    asked: int
-    """How many replicas there should be."""
-    present: int
-    """How many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +25,7 @@ class MissingMetric:
 
 @dataclass(frozen=True, slots=True)
 class MetricRecommendation:
-    """What a metric asks for."""
+    """How many replicas a metric recommends."""
 
     replicas: int
     words: str
@@ -43,11 +34,11 @@ class MetricRecommendation:
 def recommend(
     source: PrometheusMetricSource, value: Fraction, scale: ObservedScale, tolerance: ScalingTolerance
 ) -> MetricRecommendation:
-    """Turn the value of a metric into a number of replicas, by the type of its target."""
+    """Turn the value of a metric into replicas, by the type of its target."""
     target = target_of(source.target)
     match source.target.type:
         case "AverageValue":
-            # Nothing was measured on those that are present: during a rollout there are more or fewer for a while.
+            # Not `present`: the metric is not measured on replicas, whose number differs during a rollout.
             replicas = average_value_replicas(value / target, current=scale.asked, tolerance=tolerance)
             words = f"is {_readable(value)}, at {_readable(target)} for each replica"
         case "Utilization":
@@ -62,42 +53,42 @@ def recommend(
 
 
 def is_proportional(source: PrometheusMetricSource) -> bool:
-    """Tell whether what a metric asks for depends on the replicas that are there."""
+    """Tell whether the recommendation of a metric depends on the replicas that are present."""
     return source.target.type != "AverageValue"
 
 
 def target_of(target: MetricTarget) -> Fraction:
-    """Give what a metric shall be: `value` goes with every type, else the type has a field of its own."""
+    """Give the target value of a metric: `value` counts for every type, else the field of the type does."""
     own = target.average_utilization if target.type == "Utilization" else target.average_value
     written = target.value if target.value is not None else own
-    assert written is not None  # noqa: S101 - an object without it is not sound
+    assert written is not None  # noqa: S101 - validation refuses a target without one
     return exact_quantity(written)
 
 
 def exact_quantity(quantity: str | int | float) -> Fraction:
-    """Give a quantity as the number that it is."""
+    """Give a quantity as an exact number."""
     return Fraction(Quantity.parse(quantity).nano, _NANO)
 
 
 def metric_status(source: PrometheusMetricSource, reading: Fraction | MissingMetric, scale: ObservedScale) -> Object:
-    """Write the entry of a metric in `currentMetrics`; one that could not be read has no value."""
+    """Write the entry of a metric in `currentMetrics`; a missing metric has no value."""
     current: Object = {}
     if isinstance(reading, Fraction):
-        current["value"] = _shown(reading)
+        current["value"] = _quantity(reading)
         if source.target.type == "AverageValue" and scale.present:
-            current["averageValue"] = _shown(reading / scale.present)
+            current["averageValue"] = _quantity(reading / scale.present)
         if source.target.type == "Utilization":
             current["averageUtilization"] = max(-MOST, min(MOST, round(reading * 100)))
     return {"prometheus": {"query": source.query, "current": current}}
 
 
-def _shown(value: Fraction) -> str:
-    """Write a value as a quantity, to the nearest thousandth: finer changes are no news."""
+def _quantity(value: Fraction) -> str:
+    """Write a value as a quantity, rounded to thousandths so that tiny changes cause no status write."""
     return str(Quantity(round(value * 1000) * 10**6))
 
 
 def _readable(value: Fraction) -> str:
-    """Write a value as people say it, to the nearest thousandth."""
+    """Write a value for messages, rounded to thousandths."""
     whole, rest = divmod(round(abs(value) * 1000), 1000)
     sign = "-" if value < 0 and (whole or rest) else ""
     return f"{sign}{whole}.{rest:03d}".rstrip("0").rstrip(".") if rest else f"{sign}{whole}"

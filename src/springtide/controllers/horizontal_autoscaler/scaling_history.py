@@ -1,17 +1,8 @@
-"""HorizontalAutoscalers as they are kept in memory.
+"""What the controller keeps of an autoscaler between two reconciles, during one leadership term.
 
-What autoscalers say, read anew only when somebody has written them: judging one takes longer than all the rest.
-
-What the status of an autoscaler tells already.
-
-What is remembered of an autoscaler between two looks at it, for as long as we lead.
-
-What was recommended is lost with the process, and that is safe: nothing moves before a whole window of its direction
-has been seen again. What was changed is not, where policies count it: the status keeps it.
-
-Changes that still count against policies, as the status keeps them over a restart.
-
-A policy of so much in half an hour would allow it anew at every restart, if only the process knew what was done.
+Recommendations are lost with the process, which is safe: the target is not scaled before a whole stabilization window
+has been seen again. Changes of the scale count against policies, so the status keeps them over a restart: otherwise a
+policy of so much in half an hour would allow it once more after each restart.
 """
 
 from __future__ import annotations
@@ -33,81 +24,18 @@ from springtide.scaling import RecommendationSteps, ReplicaChanges, ReplicaHisto
 
 ALL_AUTOSCALERS = Cached(Selection(HORIZONTAL_AUTOSCALERS))
 
-
-def written_state(autoscaler: Object) -> tuple[Any, ...]:
-    """Give what tells whether people have written an object since; extensions may stand in annotations."""
-    metadata = autoscaler["metadata"]
-    return metadata.get("uid"), metadata.get("generation"), metadata.get("annotations")
-
-
-class SpecCache:
-    """Autoscalers as they were judged; nothing in them depends on the time."""
-
-    def __init__(self, default_zone: str) -> None:
-        self._default_zone = default_zone
-        self._read: dict[Key, tuple[tuple[Any, ...], Validated[HorizontalAutoscaler]]] = {}
-
-    def read(self, key: Key, autoscaler: Object, now: int) -> Validated[HorizontalAutoscaler]:
-        """Give what an object means, and what is wrong with it."""
-        known = self._read.get(key)
-        if known is not None and known[0] == written_state(autoscaler):
-            return known[1]
-        verdict = validated(autoscaler, HorizontalAutoscaler, now=now, default_zone=self._default_zone)
-        self._read[key] = written_state(autoscaler), verdict
-        return verdict
-
-    def forget(self, key: Key) -> None:
-        """Forget an object, which is gone."""
-        self._read.pop(key, None)
-
-
-def has_condition(autoscaler: Object, type_: str, truth: ConditionStatus) -> bool:
-    """Tell whether a condition has a status."""
-    return any(entry.get("type") == type_ and entry.get("status") == truth for entry in _conditions_of(autoscaler))
-
-
-def is_reported(autoscaler: Object, trouble: EventContent) -> bool:
-    """Tell whether people know of a trouble: a condition begins with its words, and may go on with others."""
-    return any(
-        entry.get("status") == ConditionStatus.FALSE
-        and entry.get("reason") == trouble.reason
-        and str(entry.get("message", "")).startswith(trouble.message)
-        for entry in _conditions_of(autoscaler)
-        if entry.get("type") != "Ready"
-    )
-
-
-def _conditions_of(autoscaler: Object) -> list[Object]:
-    return (autoscaler.get("status") or {}).get("conditions") or []
-
-
-@dataclass(frozen=True, slots=True)
-class LastReconcile:
-    """A look at an autoscaler: what was written then, and when the next one is due."""
-
-    of: tuple[Any, ...]
-    made: int
-    due: int
-    settling: bool = False
-    """Whether the metrics do not show yet what was done: until the next look is due, their changes mean nothing."""
-
-    @classmethod
-    def at(cls, autoscaler: Object, now: int, due: int, *, settling: bool = False) -> LastReconcile:
-        """Take down a look."""
-        return cls(written_state(autoscaler), now, due, settling)
-
-    def suffices(self, autoscaler: Object, now: int, *, woken: bool) -> bool:
-        """Tell whether it need not be looked again: not yet, and nobody but us has written; and the clock goes on.
-
-        Somebody who is woken looks at once, unless what was done must show first.
-        """
-        early = self.made <= now < self.due and (self.settling or not woken)
-        return early and written_state(autoscaler) == self.of
+LONGEST_GAP = 180
+"""Seconds without a reconcile after which recommendations are forgotten: what the metrics recommended is not known."""
+NEW_FOR = 30
+"""Seconds from its first decision in a leadership term for which an autoscaler counts as new."""
+_MOST_LISTED = 50
+"""How many certain and how many doubtful changes the status lists. Older ones are added to the oldest that is listed,
+with the time of that one: so they count longer, never shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rescale:
-    """A change of a scale that was sent."""
+    """A change of a scale that was sent to the API server."""
 
     at: int
     before: int
@@ -120,47 +48,142 @@ class ScalingHistory:
     """The past of one autoscaler with one target."""
 
     subject: tuple[str, str]
-    """The identities of the two; with another one, there is no past."""
+    """The UIDs of the two; with another one, the past does not count."""
     history: ReplicaHistory = field(default_factory=ReplicaHistory)
-    under_way: Rescale | None = None
-    """What was sent and not answered: whether it took effect shows when the scale is read again."""
+    in_flight: Rescale | None = None
+    """A change that was sent and not answered; whether it took effect shows when the scale is read again."""
     last_scale: int | None = None
     """When the scale was changed last."""
-    looked: int | None = None
-    """When it was decided last."""
+    decided_at: int | None = None
+    first_decided_at: int | None = None
 
     def decided(self, history: ReplicaHistory, now: int) -> None:
-        """Take down what is known after a decision."""
+        """Keep the history that a decision gives."""
         self.history = history
-        self.looked = now
+        self.decided_at = now
+        if self.first_decided_at is None:
+            self.first_decided_at = now
 
-    def gap(self, now: int, longest: int) -> None:
-        """Forget what was recommended before a time in which nobody looked: it has not been seen for a whole window."""
-        if self.looked is not None and now - self.looked > longest:
+    def is_new(self, now: int) -> bool:
+        """Tell whether the first decision of this leadership term was made just now."""
+        return self.first_decided_at is None or now - self.first_decided_at < NEW_FOR
+
+    def forget_after_gap(self, now: int) -> None:
+        """Forget recommendations if the last decision is too long ago: they do not cover a whole window."""
+        if self.decided_at is not None and now - self.decided_at > LONGEST_GAP:
             self.history = replace(self.history, recommendations=RecommendationSteps())
 
     def done(self, rescale: Rescale) -> None:
-        """Take down that a change took effect."""
+        """Keep a change that took effect."""
         self.history = self.history.changed(rescale.at, rescale.before, rescale.after)
         self.last_scale = rescale.at
-        self.under_way = None
+        self.in_flight = None
 
-    def settle(self, asked: int) -> Rescale | None:
-        """Find out what became of a change without an answer, from what is asked for now; gives it if it was made."""
-        rescale, self.under_way = self.under_way, None
+    def resolve_in_flight(self, asked: int) -> Rescale | None:
+        """Find out from the present scale whether the change in flight took effect; gives the change if it did."""
+        rescale, self.in_flight = self.in_flight, None
         if rescale is None or asked != rescale.after:
             return None
         self.done(rescale)
         return rescale
 
 
-_MOST_LISTED = 50
-"""Entries of a status, of those that are doubtful and of the others. Of more, the oldest are told as one, made when the
-last of them was: so they count longer."""
+class ScalingHistories:
+    """The histories of all autoscalers."""
+
+    def __init__(self) -> None:
+        self._histories: dict[Key, ScalingHistory] = {}
+
+    def get(self, key: Key, autoscaler: Object, target_uid: str, asked: int, now: int, *, keep: int) -> ScalingHistory:
+        """Give the past of an autoscaler and its target, which is empty if either is new; the status begins it."""
+        subject = (str(autoscaler["metadata"].get("uid", "")), target_uid)
+        history = self._histories.get(key)
+        if history is None:
+            changes = restore_changes(autoscaler.get("status") or {}, asked, now, keep=keep)
+            history = self._histories[key] = ScalingHistory(subject, ReplicaHistory(changes=changes))
+        elif history.subject != subject:
+            history = self._histories[key] = ScalingHistory(subject)
+        return history
+
+    def forget(self, key: Key) -> None:
+        """Drop an autoscaler that is gone."""
+        self._histories.pop(key, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LastReconcile:
+    """When an autoscaler was reconciled last, and when it is due again."""
+
+    written: tuple[Any, ...]
+    made: int
+    due: int
+    settling: bool = False
+    """Whether the metrics do not show the last change yet: until the next reconcile is due, their changes mean
+    nothing."""
+
+    @classmethod
+    def of(cls, autoscaler: Object, now: int, due: int, *, settling: bool = False) -> LastReconcile:
+        """Note a reconcile that has just ended."""
+        return cls(written_state(autoscaler), now, due, settling)
+
+    def suffices(self, autoscaler: Object, now: int, *, metrics_changed: bool) -> bool:
+        """Tell whether nothing has to be read now.
+
+        That is so before the next reconcile is due, if no user has changed the object and the clock was not set back.
+        A change of a metric counts at once, unless the metrics are still settling.
+        """
+        early = self.made <= now < self.due and (self.settling or not metrics_changed)
+        return early and written_state(autoscaler) == self.written
+
+
+class SpecCache:
+    """Validated autoscalers; validation takes longer than the rest of a reconcile, and depends on no time."""
+
+    def __init__(self, default_zone: str) -> None:
+        self._default_zone = default_zone
+        self._read: dict[Key, tuple[tuple[Any, ...], Validated[HorizontalAutoscaler]]] = {}
+
+    def read(self, key: Key, autoscaler: Object, now: int) -> Validated[HorizontalAutoscaler]:
+        """Give the view and the errors of an autoscaler."""
+        known = self._read.get(key)
+        if known is not None and known[0] == written_state(autoscaler):
+            return known[1]
+        verdict = validated(autoscaler, HorizontalAutoscaler, now=now, default_zone=self._default_zone)
+        self._read[key] = written_state(autoscaler), verdict
+        return verdict
+
+    def forget(self, key: Key) -> None:
+        """Drop an object that is gone."""
+        self._read.pop(key, None)
+
+
+def written_state(autoscaler: Object) -> tuple[Any, ...]:
+    """Give what changes whenever a user writes the object; extensions may stand in annotations."""
+    metadata = autoscaler["metadata"]
+    return metadata.get("uid"), metadata.get("generation"), metadata.get("annotations")
+
+
+def was_active(autoscaler: Object) -> bool:
+    """Tell whether the status says that all metrics were read."""
+    return any(
+        entry.get("type") == "Active" and entry.get("status") == ConditionStatus.TRUE
+        for entry in _conditions_of(autoscaler)
+    )
+
+
+def is_reported(autoscaler: Object, event: EventContent) -> bool:
+    """Tell whether the status says already what an event would say; a condition may have more text after it."""
+    return any(
+        entry.get("status") == ConditionStatus.FALSE
+        and entry.get("reason") == event.reason
+        and str(entry.get("message", "")).startswith(event.message)
+        for entry in _conditions_of(autoscaler)
+        if entry.get("type") != "Ready"
+    )
 
 
 def recent_changes_field(changes: ReplicaChanges, now: int, *, keep: int) -> list[Object] | None:
-    """Write those changes down that are no older than so many seconds; None where there are none."""
+    """Write `recentChanges`: the changes of the last so many seconds; None where there are none."""
     counting = changes.as_of(now, keep=keep)
     entries = [
         *_change_entries(counting.made),
@@ -170,10 +193,10 @@ def recent_changes_field(changes: ReplicaChanges, now: int, *, keep: int) -> lis
 
 
 def restore_changes(status: Object, asked: int, now: int, *, keep: int) -> ReplicaChanges:
-    """Read what was changed before we began; nothing where no policy asks about it.
+    """Read `recentChanges` after a restart; nothing where no policy needs it.
 
-    Where the target is asked for another number than was told last, somebody has changed it since: perhaps we, and the
-    process died before it was told. So that counts as made now.
+    Where the target is asked for another number than the status says, it was changed since: perhaps by this controller,
+    whose process ended before it could write the status. So the difference counts as a change of now.
     """
     if not keep:
         return ReplicaChanges()
@@ -186,6 +209,10 @@ def restore_changes(status: Object, asked: int, now: int, *, keep: int) -> Repli
     last = status.get("desiredReplicas")
     unknown = ((now, asked - last),) if last is not None and last != asked else ()
     return ReplicaChanges(made, (*doubtful, *unknown))
+
+
+def _conditions_of(autoscaler: Object) -> list[Object]:
+    return (autoscaler.get("status") or {}).get("conditions") or []
 
 
 def _change_entries(changes: Sequence[tuple[int, int]]) -> list[Object]:

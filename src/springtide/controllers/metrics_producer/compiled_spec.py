@@ -1,8 +1,8 @@
-"""A schedule, compiled: who claims when, who wins, and which value that gives."""
+"""The schedule of a MetricsProducer, compiled: which behaviour is active when, and which value follows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeAlias
@@ -12,129 +12,122 @@ from springtide.almanac.search_budget import limit_search
 from springtide.almanac.timeline import to_segments
 from springtide.apis.scheduled.producer import ScheduleSpec
 from springtide.apis.scheduled.schedule import CompiledBehavior, compile_behaviors, zone_of
-from springtide.cluster.resources import Key
-from springtide.cluster.store import Store
-from springtide.controllers.calendars import CompiledCalendar
+from springtide.controllers.calendar.state import CompiledCalendar
 
 CalendarsUsed: TypeAlias = tuple[tuple[str, CompiledCalendar | None], ...]
 """Calendars by name; None where there is none of that name."""
 QUICK_BUDGET = 10_000
-"""Steps of a look that does not keep others waiting: some milliseconds, and far more than people's schedules need."""
+"""Search steps that a reconcile may take: some milliseconds, and far more than usual schedules need."""
 THOROUGH_BUDGET = 2_000_000
-"""Steps of a look that nobody waits for: some seconds."""
+"""Search steps that background work may take: some seconds."""
 SEARCH_AGAIN = 60 * 60
-"""Seconds for which it is believed that nothing changes where the search for a change was given up."""
+"""Seconds until a search that was given up is made again; meanwhile nothing is assumed to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleState:
-    """What a schedule says now, and for how long."""
+    """The value of a schedule at an instant, and how long it holds."""
 
     since: int
-    """When this was found out."""
+    """The instant."""
     until: int | None
-    """When somebody else may set the value, the same one or another; None where that never happens. Where the search
-    was cut short, when to look again."""
+    """When another behaviour may become active, with the same value or another; None: never. Where the search was given
+    up, when it is made again."""
     rank: int | None
-    """The place among the claims of whoever sets it; None while it is the default."""
+    """The index of the active behaviour; None while the default holds."""
     value: int
     upcoming: tuple[tuple[int, int], ...]
     """The next changes of the value."""
     certain: bool
-    """Whether the search for who sets the value came to an end."""
+    """Whether the search for the active behaviour was completed."""
     complete: bool
-    """Whether the search for what comes next did, too."""
+    """Whether the search for the upcoming changes was completed, too."""
 
     def holds(self, now: int) -> bool:
-        """Tell whether this is still, or already, what the schedule says."""
+        """Tell whether this state holds at an instant."""
         return self.since <= now and (self.until is None or now < self.until)
 
-    def says_what_comes(self, now: int) -> bool:
-        """Tell whether no more could be known of what comes next."""
+    def knows_next_change(self, now: int) -> bool:
+        """Tell whether another search would find no more about upcoming changes."""
         news = self.upcoming[0][0] if self.upcoming else None if self.complete else self.since + SEARCH_AGAIN
         return self.since <= now and (news is None or now < news)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchedule:
-    """What a schedule says for every instant."""
+    """A schedule as timelines."""
 
     schedule: ScheduleSpec
     calendars: CalendarsUsed
-    """The calendars that it refers to, as they were."""
+    """The calendars that it refers to, as they were when it was compiled."""
     zone: Zone
-    claims: tuple[CompiledBehavior, ...]
+    behaviors: tuple[CompiledBehavior, ...]
     winner: Timeline[int | None]
-    """The place among the claims of whoever sets the value; None while it is the default."""
+    """The index of the active behaviour; None while the default holds."""
 
     @property
     def usable(self) -> dict[str, DayCalendar]:
-        """Give the calendars that count, by name."""
+        """Give the calendars without errors, by name."""
         return _usable(self.calendars)
 
     @property
     def unusable(self) -> Iterable[tuple[str, CompiledCalendar | None]]:
-        """Give the calendars that count as absent: those that do not exist, and those that have errors."""
+        """Give the calendars that are ignored, since they do not exist or have errors."""
         return (entry for entry in self.calendars if entry[1] is None or entry[1].calendar is None)
 
     def at(self, now: int, listed: int, steps: int) -> ScheduleState:
-        """Look at an instant, and ahead until so many changes of the value are known, or the steps are used up."""
-        with limit_search(steps) as effort:
+        """Find the state at an instant, with so many upcoming changes, in so many search steps."""
+        with limit_search(steps) as budget:
             winners = self.winner.segments(now)
             _, first = next(winners)
-            certain = not effort.exhausted
-            handover = next(winners, None)
-            cut_short = effort.exhausted
+            certain = not budget.exhausted
+            next_winner = next(winners, None)
+            cut_short = budget.exhausted
             upcoming: tuple[tuple[int, int], ...] = ()
-            if not cut_short and handover is not None and self._varies:
-                values = ((at, self._value(rank)) for at, rank in chain(((now, first), handover), winners))
+            if not cut_short and next_winner is not None and self._varies:
+                values = ((at, self._value(rank)) for at, rank in chain(((now, first), next_winner), winners))
                 upcoming = tuple(islice(to_segments(values), 1, listed + 1))
-        until = self._look_again(now, steps) if cut_short else None if handover is None else handover[0]
-        return ScheduleState(now, until, first, self._value(first), upcoming, certain, complete=not effort.exhausted)
+        until = self._search_again_at(now, steps) if cut_short else None if next_winner is None else next_winner[0]
+        return ScheduleState(now, until, first, self._value(first), upcoming, certain, complete=not budget.exhausted)
 
-    def _look_again(self, now: int, steps: int) -> int:
-        """Give the next change of a claim, of those that tell it without a long search: they must not be late.
+    def _search_again_at(self, now: int, steps: int) -> int:
+        """Give when a search that was given up is made again.
 
-        All others are believed to stay as they are for a while.
+        That is early enough for every behaviour whose own next change is found quickly.
         """
         soonest = now + SEARCH_AGAIN
-        for claim in self.claims:
-            with limit_search(steps // len(self.claims)) as effort:
-                change = claim.active.next_change(now)
-                if change is not None and not effort.exhausted:
+        for one in self.behaviors:
+            with limit_search(steps // len(self.behaviors)) as budget:
+                change = one.active.next_change(now)
+                if change is not None and not budget.exhausted:
                     soonest = min(soonest, change[0])
         return soonest
 
     @property
     def _varies(self) -> bool:
-        """Whether there are two values at all: else one would look for a change for ever."""
-        return any(claim.replicas != self.schedule.default_replicas for claim in self.claims)
+        """Whether there are two values at all: without them a search for a change would never end."""
+        return any(one.replicas != self.schedule.default_replicas for one in self.behaviors)
 
     def _value(self, rank: int | None) -> int:
-        return self.schedule.default_replicas if rank is None else self.claims[rank].replicas
-
-
-def compile_with_store(schedule: ScheduleSpec, default_zone: str, store: Store[CompiledCalendar]) -> CompiledSchedule:
-    """Compile a schedule without errors, with the calendars that there are now."""
-    return compile_with_calendars(schedule, default_zone, calendars_used(schedule, store))
+        return self.schedule.default_replicas if rank is None else self.behaviors[rank].replicas
 
 
 def compile_with_calendars(schedule: ScheduleSpec, default_zone: str, used: CalendarsUsed) -> CompiledSchedule:
-    """Compile a schedule without errors, with these calendars."""
+    """Compile a schedule without errors, with these calendars; others count as missing."""
     zone = zone_of(schedule, default_zone)
-    claims = compile_behaviors(schedule, zone, _usable(used))
-    winner: Timeline[int | None] = overlay([(claim.active, rank) for rank, claim in enumerate(claims)], None)
-    return CompiledSchedule(schedule, used, zone, claims, winner)
+    behaviors = compile_behaviors(schedule, zone, _usable(used))
+    winner: Timeline[int | None] = overlay([(one.active, rank) for rank, one in enumerate(behaviors)], None)
+    return CompiledSchedule(schedule, used, zone, behaviors, winner)
 
 
 def _usable(used: CalendarsUsed) -> dict[str, DayCalendar]:
     return {name: one.calendar for name, one in used if one is not None and one.calendar is not None}
 
 
-def calendars_used(schedule: ScheduleSpec, store: Store[CompiledCalendar]) -> CalendarsUsed:
+def calendars_used(schedule: ScheduleSpec, find: Callable[[str], CompiledCalendar | None]) -> CalendarsUsed:
     """Look up the calendars that behaviours refer to, each once, in the order of their names."""
     references = (
         reference for behavior in schedule.behaviors if not behavior.suspend for reference in behavior.calendars or ()
     )
     names = sorted({reference.name for reference in references})
-    return tuple((name, store.get(Key("", name))) for name in names)
+    return tuple((name, find(name)) for name in names)

@@ -1,10 +1,13 @@
-"""The MetricsProducer controller: makes metrics from schedules, queues and nodes, and tells in the status what it made.
+"""The MetricsProducer controller: exports metrics of schedules, queues and nodes, and writes the status.
 
-What is exported is put down before the status is written: a metric does not wait for the API server. All that a value
-depends on is the spec, other objects and the present, so it is right after a restart, a stall or a step of the clock.
+A series is exported before the status is written: a metric does not wait for the API server. A value depends on nothing
+but the spec, other objects and the present, so it is right after a restart, a stall or a step of the clock.
 """
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
 
 from springtide.apis.scheduled.producer import (
     MetricsProducer,
@@ -13,21 +16,26 @@ from springtide.apis.scheduled.producer import (
     ReservedCapacitySpec,
     ScheduleSpec,
 )
-from springtide.cluster.conditions import Condition, ConditionStatus
+from springtide.cluster.clock import Clock
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
-from springtide.cluster.kinds import DEFINITIONS, KindInfo, KindRegistry
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
+from springtide.cluster.kinds import KindInfo, KindRegistry
 from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
 from springtide.cluster.pods_and_nodes import READ_PERMISSIONS as NODE_PERMISSIONS
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
-from springtide.controllers.calendars import ALL_CALENDARS
-from springtide.controllers.calendars import PERMISSIONS as CALENDAR_PERMISSIONS
-from springtide.controllers.grants import ALL_GRANTS
-from springtide.controllers.grants import PERMISSIONS as GRANT_PERMISSIONS
-from springtide.controllers.metrics_producer.clock_steps import on_clock_set_back
-from springtide.controllers.metrics_producer.decide import ProducerDecision, decide_last_known
+from springtide.controllers.calendar.state import PERMISSIONS as CALENDAR_PERMISSIONS
+from springtide.controllers.calendar.state import Calendars
+from springtide.controllers.decision import Decision
+from springtide.controllers.grant.state import PERMISSIONS as GRANT_PERMISSIONS
+from springtide.controllers.grant.state import Grants
+from springtide.controllers.metrics_producer.decide import (
+    ExportSeries,
+    SeriesAction,
+    decide_invalid,
+    decide_pending_capacity,
+)
 from springtide.controllers.metrics_producer.queues import QueueLengths
 from springtide.controllers.metrics_producer.records import (
     ALL_PRODUCERS,
@@ -39,18 +47,13 @@ from springtide.controllers.metrics_producer.records import (
 from springtide.controllers.metrics_producer.reserved_capacity import ReservedCapacity
 from springtide.controllers.metrics_producer.schedules import Schedules
 from springtide.controllers.validated import Validated, validated
+from springtide.metrics.queues import QueueReader
 from springtide.metrics.series import SeriesStore
 
-_NOT_KNOWN = Condition("Calculable", ConditionStatus.UNKNOWN, "Invalid", "what the metric is made from is not known")
-_PENDING_CAPACITY = ProducerDecision(
-    active=Condition(
-        "Active",
-        ConditionStatus.FALSE,
-        "NotComputedYet",
-        "this version does not compute pending capacity: no metric is exported",
-    ),
-    calculable=Condition("Calculable", ConditionStatus.UNKNOWN, "NotComputedYet", "pending pods are not looked at"),
-)
+CHECK_PERIOD = 60.0
+"""Seconds between two checks whether the clock was set back."""
+SMALLEST_STEP = 2
+"""Seconds by which the clock must have been set back; less may be the difference between two roundings."""
 
 
 class MetricsProducerController(Controller):
@@ -60,12 +63,12 @@ class MetricsProducerController(Controller):
     independent = True
     watches = (
         Watch(ALL_PRODUCERS),
-        Watch(ALL_CALENDARS, keys=cache_only, optional=True),
-        Watch(DEFINITIONS, keys=cache_only),
-        Watch(ALL_GRANTS, keys=cache_only, optional=True),
         Watch(ALL_NODES, keys=cache_only),
         Watch(ALL_PODS, keys=cache_only),
     )
+    states = (KindRegistry, Calendars, Grants)
+    provides = (SeriesStore,)
+    optional_needs = (QueueReader,)
     permissions = (
         Permission(METRICS_PRODUCERS, ("get", "list", "watch")),
         Permission(METRICS_PRODUCERS, ("patch",), subresource="status"),
@@ -78,93 +81,124 @@ class MetricsProducerController(Controller):
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._book = context.services.get(SeriesStore)
-        self._kinds = KindRegistry(context.store(DEFINITIONS))
+        self._series = context.state(SeriesStore)
+        self._registry = context.state(KindRegistry)
         self._schedules = Schedules(context)
-        self._reservations = ReservedCapacity(context)
+        self._reserved = ReservedCapacity(context)
         self._queues = QueueLengths(context)
-        self._read: dict[Key, tuple[WrittenProducer, Validated[MetricsProducer]]] = {}
-        context.on_release(self._book.reset)
-        context.follow(ALL_PRODUCERS, self._producer_changed)
-        # Now that all producers are expected, what nobody expects is not there.
-        self._book.mark_synced()
-        context.follow(DEFINITIONS, self._definition_changed)
-        on_clock_set_back(context, self._look_at_all)
+        self._validated: dict[Key, tuple[WrittenProducer, Validated[MetricsProducer]]] = {}
+        context.follow(ALL_PRODUCERS, self._follow_producer)
+        # All producers are expected now: a series that no producer is expected to have does not exist.
+        self._series.mark_synced()
+        context.subscribe(KindRegistry, self._follow_definition)
+        on_clock_set_back(context, self._enqueue_all)
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
-        """Export what a producer comes to, write its status, and come back when that changes."""
+        """Export the series of a producer, write its status, and requeue it for the next change."""
         record = self.context.store(ALL_PRODUCERS).get(key)
         if record is None:
             return None
         status = record.status()
-        outcome = self._outcome(record, status, now)
-        if not isinstance(outcome, ProducerDecision):
-            return outcome
-        if outcome.series is not None:
-            self._book.put(key, outcome.series.values, fresh_until=outcome.series.fresh_until)
-        else:
-            self._book.remove(key)
-        await self._tell(record, status, outcome, now)
-        return outcome.again
+        decision, requeue = self._decide(record, status, now)
+        if decision is None:
+            return requeue
+        for action in decision.actions:
+            if isinstance(action, ExportSeries):
+                self._series.put(key, action.values, fresh_until=action.fresh_until)
+            else:
+                self._series.remove(key)
+        await self._write(record, status, decision, now)
+        return requeue
 
-    def _outcome(self, record: ProducerRecord, status: Object, now: int) -> ProducerDecision | Result | None:
-        """Ask the source of a producer; what is no outcome says when there will be one."""
-        key, found = record.key, self._judged(record, now)
-        match found.sound:
+    def _decide(
+        self, record: ProducerRecord, status: Object, now: int
+    ) -> tuple[Decision[SeriesAction] | None, Result | None]:
+        """Decide by the source of a producer; no decision while the source is still being read or searched."""
+        key = record.key
+        verdict = self._validate(record, now)
+        match verdict.sound:
             case None:
-                invalid = Condition("Active", ConditionStatus.FALSE, "Invalid", found.words)
-                return decide_last_known(invalid, _NOT_KNOWN, status, self._book.get(key), now)
+                return decide_invalid(verdict.words, status, self._series.get(key), now), None
             case MetricsProducer(spec=MetricsProducerSpec(schedule=ScheduleSpec() as schedule)):
-                return self._schedules.produce(record, schedule, status, now)
+                return self._schedules.decide(record, schedule, status, now)
             case MetricsProducer(spec=MetricsProducerSpec(reserved_capacity=ReservedCapacitySpec() as reserved)):
-                return self._reservations.produce(key, reserved)
+                return self._reserved.decide(key, reserved, status)
             case MetricsProducer(spec=MetricsProducerSpec(queue=QueueSpec() as queue)):
-                return self._queues.produce(key, queue, status, self._book.get(key), now)
+                return self._queues.decide(key, queue, status, self._series.get(key), now)
             case _:
-                return _PENDING_CAPACITY
+                return decide_pending_capacity(status), None
 
-    def _judged(self, record: ProducerRecord, now: int) -> Validated[MetricsProducer]:
-        """Read a producer, once for what its author has written; no error of it depends on the present."""
-        read = self._read.get(record.key)
-        if read is None or read[0] != record.written:
+    def _validate(self, record: ProducerRecord, now: int) -> Validated[MetricsProducer]:
+        """Validate a producer once for each spec that a user writes; no error depends on the present."""
+        known = self._validated.get(record.key)
+        if known is None or known[0] != record.written:
             self._forget(record.key)
-            found = validated(record.as_read(), MetricsProducer, now=now, default_zone=self.context.default_zone)
-            read = self._read[record.key] = (record.written, found)
-        return read[1]
+            verdict = validated(record.as_read(), MetricsProducer, now=now, default_zone=self.context.default_zone)
+            known = self._validated[record.key] = (record.written, verdict)
+        return known[1]
 
     def _forget(self, key: Key) -> None:
-        self._read.pop(key, None)
-        for source in (self._schedules, self._reservations, self._queues):
+        self._validated.pop(key, None)
+        for source in (self._schedules, self._reserved, self._queues):
             source.forget(key)
 
-    async def _tell(self, record: ProducerRecord, status: Object, outcome: ProducerDecision, now: int) -> None:
-        origin = record.as_origin(status)
-        written = await self.context.client.apply_status(
+    async def _write(self, record: ProducerRecord, status: Object, decision: Decision[SeriesAction], now: int) -> None:
+        item = record.as_origin(status)
+        changed = await self.context.client.apply_status(
             METRICS_PRODUCERS,
-            self._kinds.declared(METRICS_PRODUCERS, outcome.status),
-            outcome.conditions,
-            of=origin,
+            self._registry.declared(METRICS_PRODUCERS, decision.status),
+            decision.conditions,
+            of=item,
             now=now,
-            because=outcome.active.message,
+            because=decision.condition("Active").message,
             observes_generation=False,
         )
-        if written:
-            for notice in (*outcome.notices, *outcome.warnings(status)):
-                self.context.events.record(METRICS_PRODUCERS, origin, notice)
+        if changed:
+            for event in decision.events:
+                self.context.events.record(METRICS_PRODUCERS, item, event)
 
-    def _producer_changed(self, delta: Delta[ProducerRecord]) -> None:
+    def _follow_producer(self, delta: Delta[ProducerRecord]) -> None:
         if delta.new is None:
-            # Here and not when it is reconciled: while everything is paused nothing is, and its metric must go.
-            self._book.remove(delta.key)
+            # Here and not in reconcile, which does not run while everything is paused: the metric must go.
+            self._series.remove(delta.key)
             self._forget(delta.key)
         elif delta.old is None or delta.old.written != delta.new.written:
-            self._book.expect(delta.key, expected_metrics(delta.new.written.spec))
+            self._series.expect(delta.key, expected_metrics(delta.new.written.spec))
 
-    def _definition_changed(self, delta: Delta[tuple[KindInfo, ...]]) -> None:
-        """Write statuses anew when the schema of producers changes: it may have more places than before."""
+    def _follow_definition(self, delta: Delta[tuple[KindInfo, ...]]) -> None:
+        """Write all statuses again when the schema of producers changes: it may declare more fields than before."""
         if delta.old is not None and delta.key.name == str(METRICS_PRODUCERS):
-            self._look_at_all()
+            self._enqueue_all()
 
-    def _look_at_all(self) -> None:
-        for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
+    def _enqueue_all(self) -> None:
+        for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary
             self.context.enqueue(key)
+
+
+def on_clock_set_back(context: ControllerContext, notify: Callable[[], None]) -> None:
+    """Call a function soon after the wall clock was set back, until the end of the leadership term.
+
+    A key that is requeued at an instant notices by itself that the clock was set forward. After a step back, the next
+    change may lie before the instant for which the key waits, so every object must be reconciled again.
+    """
+    task = asyncio.ensure_future(_watch_clock(context.clock, notify))
+
+    def stop() -> None:
+        task.cancel()
+
+    context.on_release(stop)
+
+
+async def _watch_clock(clock: Clock, notify: Callable[[], None]) -> None:
+    before = _monotonic_epoch(clock)
+    while True:
+        await clock.sleep(CHECK_PERIOD)
+        epoch = _monotonic_epoch(clock)
+        if before - epoch >= SMALLEST_STEP:
+            notify()
+        before = epoch
+
+
+def _monotonic_epoch(clock: Clock) -> int:
+    """Give the wall-clock instant of monotonic second zero, which only changes when the clock is set."""
+    return clock.now() - int(clock.monotonic())

@@ -1,4 +1,4 @@
-"""Why a MetricsProducer has its value, and when it will have another one."""
+"""What `springtide explain` says about a MetricsProducer, from the same `decide` as its controller."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.cross_object_checks import queries_of, query_reads
 from springtide.apis.scheduled.producer import MetricsProducer
 from springtide.apis.scheduled.schedule import (
-    active_behaviors,
-    compile_behaviors,
     compile_schedule,
     forecast_schedule,
     zone_of,
 )
 from springtide.apis.springtide.grants import GrantedResource
+from springtide.controllers.calendar.state import CompiledCalendar
 from springtide.controllers.explanation import (
     Blocker,
     Explanation,
@@ -26,6 +25,12 @@ from springtide.controllers.explanation import (
     common_blockers,
     instant_of,
 )
+from springtide.controllers.metrics_producer.compiled_spec import (
+    THOROUGH_BUDGET,
+    calendars_used,
+    compile_with_calendars,
+)
+from springtide.controllers.metrics_producer.decide import LISTED_CHANGES, decide_schedule, replica_count
 
 _LISTED = 5
 _WEEK = 7 * 86_400
@@ -33,7 +38,7 @@ _SOURCES = ("schedule", "queue", "reservedCapacity", "pendingCapacity")
 
 
 def explain_producer(facts: ExplanationInput) -> Explanation:
-    """Explain the value of a producer: from its schedule, or as its controller has seen it."""
+    """Explain the value of a producer: from its schedule, or from what its controller reported."""
     view = facts.object.view
     producer = view if isinstance(view, MetricsProducer) and facts.object.sound else None
     if producer is not None and producer.spec.schedule is not None:
@@ -42,7 +47,7 @@ def explain_producer(facts: ExplanationInput) -> Explanation:
 
 
 def upcoming(producer: MetricsProducer, facts: ExplanationInput) -> tuple[Outlook, Lane] | None:
-    """Look ahead over the next changes of a schedule; None for other producers."""
+    """Forecast the next changes of a schedule; None for other sources."""
     schedule = producer.spec.schedule
     if schedule is None:
         return None
@@ -56,25 +61,28 @@ def upcoming(producer: MetricsProducer, facts: ExplanationInput) -> tuple[Outloo
 
 def _explain_schedule(facts: ExplanationInput, producer: MetricsProducer) -> Explanation:
     schedule, ahead = producer.spec.schedule, upcoming(producer, facts)
-    assert schedule is not None  # noqa: S101 - the caller has looked
-    assert ahead is not None  # noqa: S101 - it follows from that
+    assert schedule is not None  # noqa: S101 - the caller has checked it
+    assert ahead is not None  # noqa: S101 - a schedule always has a forecast
     outlook, lane = ahead
-    zone = zone_of(schedule, facts.default_zone)
-    winners = active_behaviors(compile_behaviors(schedule, zone, facts.calendars), facts.at)
-    winner = winners[0].behavior.name or f"behaviors[{winners[0].position}]" if winners else None
-    assert isinstance(lane.current, int)  # noqa: S101 - the lane of a schedule is a number
+    compiled = compile_with_calendars(
+        schedule, facts.default_zone, calendars_used(schedule, lambda name: _calendar(facts, name))
+    )
+    state = compiled.at(facts.at, LISTED_CHANGES, THOROUGH_BUDGET)
+    decision = decide_schedule(compiled, state, None, {}, facts.at)
+    shown = decision.status["scheduledCapacity"]
+    value, zone = shown["currentValue"], shown["timezone"]
     return Explanation(
         subject=facts.subject,
-        zone=zone.name,
-        wants={"replicas": lane.current, "behavior": winner, "timezone": zone.name},
-        headline=f"{lane.current} replica{'' if lane.current == 1 else 's'}",
+        zone=zone,
+        wants={"replicas": value, "behavior": shown.get("activeBehavior"), "timezone": zone},
+        headline=replica_count(value),
         because=(
-            lane.because,
+            decision.reasons[0],
             *(one.text for one in outlook.collisions if one.at <= facts.at),
-            *(f"{label} is suspended" for label in _suspended(producer)),
+            *decision.reasons[1:],
         ),
-        next=tuple(UpcomingChange(one.at, one.value, lane.name, one.because, zone.name) for one in lane.changes),
-        stopped=(*common_blockers(facts, "metrics-producer"), *_lag(facts, lane.current)),
+        next=tuple(UpcomingChange(one.at, one.value, lane.name, one.because, zone) for one in lane.changes),
+        stopped=(*common_blockers(facts, "metrics-producer"), *_lag(facts, value)),
         conditions=facts.conditions,
         history=facts.events,
         notes=(
@@ -90,14 +98,13 @@ def _explain_schedule(facts: ExplanationInput, producer: MetricsProducer) -> Exp
     )
 
 
-def _suspended(producer: MetricsProducer) -> Iterator[str]:
-    for position, behavior in enumerate(producer.spec.schedule.behaviors if producer.spec.schedule else ()):
-        if behavior.suspend:
-            yield f"behaviour `{behavior.name}`" if behavior.name else f"`behaviors[{position}]`"
+def _calendar(facts: ExplanationInput, name: str) -> CompiledCalendar | None:
+    known = any(other.kind.kind == "Calendar" and other.name == name for other in facts.others)
+    return CompiledCalendar(name, None, facts.calendars.get(name)) if known else None
 
 
 def _lag(facts: ExplanationInput, value: int) -> Iterator[Blocker]:
-    """Find a controller that has not followed the schedule."""
+    """Report that the controller has not followed the schedule."""
     reported = facts.status.get("scheduledCapacity")
     shown = reported.get("currentValue") if isinstance(reported, dict) else None
     if not facts.present or not isinstance(reported, dict) or shown is None or shown == value:
@@ -106,7 +113,7 @@ def _lag(facts: ExplanationInput, value: int) -> Iterator[Blocker]:
     since = f" since {format_instant(due)}" if due is not None and due <= facts.at else ""
     yield Blocker(
         f"the metric is still {shown}",
-        f"the schedule says {value}{since}, and the controller has not written so: see that it runs and leads",
+        f"the schedule says {value}{since}, and the controller has not exported it: check that it runs and leads",
     )
 
 
@@ -119,9 +126,9 @@ def _explain_observation(facts: ExplanationInput, producer: MetricsProducer | No
         subject=facts.subject,
         zone=facts.default_zone,
         wants=wants,
-        headline=", ".join(f"{name} {value}" for name, value in _flat(wants))
+        headline=", ".join(f"{name} {value}" for name, value in _values(wants))
         or ("nothing yet" if facts.present else facts.not_known),
-        because=(f"it is what the controller has seen of its {source} last",) if wants else (),
+        because=(f"it is what the controller last read of its {source}",) if wants else (),
         stopped=tuple(common_blockers(facts, "metrics-producer")),
         conditions=facts.conditions,
         history=facts.events,
@@ -133,7 +140,7 @@ def _explain_observation(facts: ExplanationInput, producer: MetricsProducer | No
     )
 
 
-def _flat(wants: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _values(wants: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for seen in wants.values():
         yield from ((name, value) for name, value in seen.items() if not isinstance(value, list))
 
@@ -147,7 +154,7 @@ def _queue_grants(facts: ExplanationInput, producer: MetricsProducer) -> Iterato
 
 
 def grant_notes(facts: ExplanationInput, reach: GrantedResource, target: str) -> Iterator[str]:
-    """Say which Grants allow to reach a target, or that none does where no controller has told whether one must."""
+    """Name the Grants that allow a target; or say that none does, where no controller has reported on it."""
     grants = facts.grants_for(reach, target)
     if grants:
         yield f'the {reach.noun} "{target}" is allowed by Grant {", ".join(f"`{name}`" for name in grants)}'

@@ -1,7 +1,7 @@
-"""How much of groups of nodes is reserved, kept up to date change by change.
+"""How much of each group of nodes is reserved by pods, updated by deltas of nodes and pods.
 
-A pod that comes or goes costs the same in a cluster of ten pods and in one of a hundred thousand: its node is found,
-and the sums of the groups that the node belongs to. Only a group that is new here is added up node by node.
+A pod that comes or goes costs the same in a cluster of ten pods and of a hundred thousand: only its node and the sums
+of the groups of that node change. A group that is asked for the first time is added up node by node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.nodes import NodeRecord
 from springtide.apis.core.pod_record import PodRecord
 from springtide.cluster.store import Delta
 from springtide.quantity import Quantity
@@ -21,7 +21,7 @@ _NOTHING = Quantity(0)
 
 
 class ResourceAmounts(msgspec.Struct, frozen=True, gc=False):
-    """Amounts of what is counted; CPU in cores and memory in bytes, both in billionths."""
+    """Amounts of resources: CPU in billionths of a core, memory in billionths of a byte."""
 
     cpu: int = 0
     memory: int = 0
@@ -39,19 +39,19 @@ NO_RESOURCES = ResourceAmounts()
 
 @dataclass(frozen=True, slots=True)
 class PodReservation:
-    """What a pod takes of the node that it is bound to."""
+    """The requests of a pod on its node."""
 
     node: str
     amounts: ResourceAmounts
 
 
 GroupLabel: TypeAlias = tuple[str, str]
-"""The label, and its value, that tells the nodes of a group from all others."""
+"""The label and its value that the nodes of a group have."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTotals:
-    """What the nodes of a group have, and what is taken of it."""
+    """The allocatable resources of a group of nodes, and how much of them is reserved."""
 
     nodes: int = 0
     reserved: ResourceAmounts = NO_RESOURCES
@@ -60,7 +60,7 @@ class GroupTotals:
 
 @dataclass(slots=True)
 class _NodeUsage:
-    """One node: what pods take of it, what it is, and to which groups it belongs."""
+    """One node: the requests of its pods, its record, and its groups."""
 
     used: ResourceAmounts = NO_RESOURCES
     node: NodeRecord | None = None
@@ -68,12 +68,12 @@ class _NodeUsage:
 
 
 class GroupOccupancy:
-    """The sums of all groups that somebody asks for."""
+    """The sums of all groups that producers ask for."""
 
     def __init__(self, changed: Callable[[GroupLabel], None]) -> None:
-        """`changed` is told of every group whose sums have changed."""
+        """`changed` is called with every group whose sums have changed."""
         self._changed = changed
-        self._accounts: dict[str, _NodeUsage] = {}
+        self._nodes: dict[str, _NodeUsage] = {}
         self._totals: dict[GroupLabel, GroupTotals] = {}
 
     def keep(self, label: GroupLabel) -> None:
@@ -81,38 +81,38 @@ class GroupOccupancy:
         if label in self._totals:
             return
         self._totals[label] = GroupTotals()
-        for account in self._accounts.values():
-            if account.node is not None and _belongs(account.node, label):
-                account.groups.append(label)
-                self._count(account, label)
+        for usage in self._nodes.values():
+            if usage.node is not None and _belongs(usage.node, label):
+                usage.groups.append(label)
+                self._count(usage, label)
 
     def forget(self, label: GroupLabel) -> None:
-        """Keep them no more."""
+        """Drop the sums of a group."""
         if self._totals.pop(label, None) is not None:
-            for account in self._accounts.values():
-                if label in account.groups:
-                    account.groups.remove(label)
+            for usage in self._nodes.values():
+                if label in usage.groups:
+                    usage.groups.remove(label)
 
     def of(self, label: GroupLabel) -> GroupTotals:
         """Give the sums of a group that is kept."""
         return self._totals[label]
 
     def node_changed(self, delta: Delta[NodeRecord]) -> None:
-        """Take a node out of the sums of its groups, and into those of the groups that it belongs to now."""
+        """Subtract a node from its former groups, and add it to its present ones."""
         name = delta.key.name
-        account = self._accounts.setdefault(name, _NodeUsage())
-        for label in account.groups:
-            self._discount(account, label)
-        left, account.node = account.groups, delta.new
-        account.groups = [label for label in self._totals if delta.new is not None and _belongs(delta.new, label)]
-        for label in account.groups:
-            self._count(account, label)
+        usage = self._nodes.setdefault(name, _NodeUsage())
+        for label in usage.groups:
+            self._discount(usage, label)
+        left, usage.node = usage.groups, delta.new
+        usage.groups = [label for label in self._totals if delta.new is not None and _belongs(delta.new, label)]
+        for label in usage.groups:
+            self._count(usage, label)
         self._drop_empty(name)
-        for label in dict.fromkeys((*left, *account.groups)):
+        for label in dict.fromkeys((*left, *usage.groups)):
             self._changed(label)
 
     def pod_changed(self, delta: Delta[PodRecord]) -> None:
-        """Give back what a pod took, and take what it takes now."""
+        """Subtract the former requests of a pod, and add the present ones."""
         old, new = reserved_by(delta.old), reserved_by(delta.new)
         if old == new:
             return
@@ -123,29 +123,29 @@ class GroupOccupancy:
             self._use(new.node, new.amounts)
 
     def _use(self, node: str, needs: ResourceAmounts) -> None:
-        account = self._accounts.setdefault(node, _NodeUsage())
-        account.used += needs
-        for label in account.groups:
+        usage = self._nodes.setdefault(node, _NodeUsage())
+        usage.used += needs
+        for label in usage.groups:
             totals = self._totals[label]
             self._totals[label] = GroupTotals(totals.nodes, totals.reserved + needs, totals.capacity)
             self._changed(label)
 
-    def _count(self, account: _NodeUsage, label: GroupLabel) -> None:
-        totals, capacity = self._totals[label], _capacity_of(account.node)
-        self._totals[label] = GroupTotals(totals.nodes + 1, totals.reserved + account.used, totals.capacity + capacity)
+    def _count(self, usage: _NodeUsage, label: GroupLabel) -> None:
+        totals, capacity = self._totals[label], _capacity_of(usage.node)
+        self._totals[label] = GroupTotals(totals.nodes + 1, totals.reserved + usage.used, totals.capacity + capacity)
 
-    def _discount(self, account: _NodeUsage, label: GroupLabel) -> None:
-        totals, capacity = self._totals[label], _capacity_of(account.node)
-        self._totals[label] = GroupTotals(totals.nodes - 1, totals.reserved - account.used, totals.capacity - capacity)
+    def _discount(self, usage: _NodeUsage, label: GroupLabel) -> None:
+        totals, capacity = self._totals[label], _capacity_of(usage.node)
+        self._totals[label] = GroupTotals(totals.nodes - 1, totals.reserved - usage.used, totals.capacity - capacity)
 
     def _drop_empty(self, name: str) -> None:
-        account = self._accounts[name]
-        if account.node is None and account.used == NO_RESOURCES:
-            del self._accounts[name]
+        usage = self._nodes[name]
+        if usage.node is None and usage.used == NO_RESOURCES:
+            del self._nodes[name]
 
 
 def reserved_by(pod: PodRecord | None) -> PodReservation | None:
-    """Tell what a pod takes of its node; None where it has no node or has ended."""
+    """Give the requests of a pod on its node; None where it is not scheduled or has ended."""
     if pod is None or not pod.node or pod.is_finished:
         return None
     requests = pod.pod_class.requests

@@ -1,136 +1,140 @@
-"""Producers that tell how long a queue is: asked for again and again, beside everything else.
+"""Producers of queue lengths: reads queues periodically, in background tasks.
 
-Somebody else's server may take its time, and must not keep schedules waiting. So a reconcile never waits for an answer:
-it asks for one, and comes again when it is there.
+The server of a queue may be slow, and must not delay schedules. So a reconcile never waits for an answer: it starts a
+read, and the answer enqueues the producer again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakValueDictionary
 
 from springtide.apis.scheduled.producer import QueueSpec
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
 from springtide.cluster.resources import Key, Object
-from springtide.cluster.store import Delta
-from springtide.controllers.grants import ALL_GRANTS, grant_refusal
+from springtide.controllers.decision import Decision
+from springtide.controllers.grant.state import Grants
 from springtide.controllers.metrics_producer.decide import (
-    ProducerDecision,
+    SeriesAction,
     decide_queue_length,
     decide_queue_not_granted,
     decide_queue_unreadable,
-    pause_after,
+    queue_pause,
 )
 from springtide.metrics.queues import QueueError, QueueLength, QueueReader
 from springtide.metrics.series import ObjectSeries
 
 MOST_CONCURRENT = 32
-"""How many queues are asked side by side."""
+"""How many queues are read concurrently."""
 MOST_PER_NAMESPACE = 8
-"""How many of them are of one namespace: servers that never answer keep those of others waiting no longer."""
+"""How many of them are of one namespace, so that servers that never answer delay no other namespace for ever."""
 
 
 @dataclass(slots=True)
 class _PolledQueue:
-    """What is known of a queue that somebody asks about."""
+    """The queue of one producer."""
 
     answer: QueueLength | QueueError | None = None
     at: int = 0
-    """When the answer came."""
+    """The instant of the answer."""
     due: float = 0.0
-    """When it is time to ask again, on the clock that never steps."""
+    """When it is read again, on the monotonic clock."""
     failures: int = 0
     task: asyncio.Task[None] | None = None
-    """The question that is under way."""
+    """The read that is in flight."""
 
     def stop(self) -> None:
-        """Want no answer any more."""
+        """Cancel the read that is in flight."""
         if self.task is not None:
             self.task.cancel()
             self.task = None
 
 
 class QueueLengths:
-    """All producers of this kind."""
+    """The queues of all producers that have one."""
 
     def __init__(self, context: ControllerContext) -> None:
-        self._tools = context
-        self._watched: dict[Key, _PolledQueue] = {}
+        self._context = context
+        self._polled: dict[Key, _PolledQueue] = {}
         self._asking = asyncio.Semaphore(MOST_CONCURRENT)
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-        """By namespace, as long as somebody there asks or waits."""
-        context.follow(ALL_GRANTS, self._grant_changed)
+        """By namespace, as long as a read of it is in flight or waiting."""
+        self._grants = context.state(Grants)
+        context.subscribe(Grants, self._enqueue_all)
         context.on_release(self._stop)
 
-    def produce(
+    def decide(
         self, key: Key, queue: QueueSpec, status: Object, reading: ObjectSeries | None, now: int
-    ) -> ProducerDecision | Result | None:
-        """Tell what is known of a queue, and ask where it is time; None while the first answer is under way."""
-        watched = self._watched.setdefault(key, _PolledQueue())
+    ) -> tuple[Decision[SeriesAction] | None, Result | None]:
+        """Decide by the last answer, and start a read where it is due; no decision before the first answer."""
+        queue_state = self._polled.setdefault(key, _PolledQueue())
         refusal = self._refusal(key, queue)
         if refusal is not None:
-            watched.stop()
-            self._watched[key] = _PolledQueue()
-            return decide_queue_not_granted(refusal)
-        present = self._tools.clock.monotonic()
-        if watched.task is None and watched.due <= present:
-            watched.task = asyncio.ensure_future(self._ask(key, queue, watched))
-        again = Result(requeue_after=watched.due - present) if watched.task is None else None
-        match watched.answer:
+            queue_state.stop()
+            self._polled[key] = _PolledQueue()
+            return decide_queue_not_granted(refusal, status), None
+        present = self._context.clock.monotonic()
+        if queue_state.task is None and queue_state.due <= present:
+            queue_state.task = asyncio.ensure_future(self._poll(key, queue, queue_state))
+        requeue = Result(requeue_after=queue_state.due - present) if queue_state.task is None else None
+        match queue_state.answer:
             case None:
-                return again
+                return None, requeue
             case QueueLength() as length:
-                return decide_queue_length(length, watched.at, again)
+                return decide_queue_length(length, queue_state.at, status), requeue
             case QueueError() as failure:
-                return decide_queue_unreadable(failure, status, reading, now, again)
+                return decide_queue_unreadable(failure, status, reading, now), requeue
 
     def forget(self, key: Key) -> None:
-        """Ask no more for a producer that is gone, or tells something else now."""
-        watched = self._watched.pop(key, None)
-        if watched is not None:
-            watched.stop()
+        """Stop reading for a producer that is gone, or has another source now."""
+        queue_state = self._polled.pop(key, None)
+        if queue_state is not None:
+            queue_state.stop()
 
     def _refusal(self, key: Key, queue: QueueSpec) -> str | None:
-        """Give the words of a refusal; what cannot even be named is refused by whoever is asked."""
+        """Say that no Grant allows the queue; a malformed id is left to the reader, which refuses it."""
         try:
             target = self._reader.target(queue)
         except QueueError:
             return None
-        return None if target is None else grant_refusal(self._tools, key.namespace, target.reach, target.name)
+        return None if target is None else self._grants.refusal(key.namespace, target.reach, target.name)
 
-    async def _ask(self, key: Key, queue: QueueSpec, watched: _PolledQueue) -> None:
+    async def _poll(self, key: Key, queue: QueueSpec, queue_state: _PolledQueue) -> None:
         turn = self._turns.setdefault(key.namespace, asyncio.Semaphore(MOST_PER_NAMESPACE))
         async with turn, self._asking:
             answer = await self._answer(key, queue)
         failure = answer if isinstance(answer, QueueError) else None
-        watched.failures = watched.failures + 1 if failure is not None else 0
-        watched.answer, watched.at = answer, self._tools.clock.now()
-        watched.due = self._tools.clock.monotonic() + pause_after(failure, watched.failures)
-        watched.task = None
-        self._tools.enqueue(key)
+        queue_state.failures = queue_state.failures + 1 if failure is not None else 0
+        queue_state.answer, queue_state.at = answer, self._context.clock.now()
+        queue_state.due = self._context.clock.monotonic() + queue_pause(failure, queue_state.failures)
+        queue_state.task = None
+        self._context.enqueue(key)
 
     async def _answer(self, key: Key, queue: QueueSpec) -> QueueLength | QueueError:
         try:
             return await self._reader.read(queue, namespace=key.namespace)
         except QueueError as failure:
-            # A copy: what is kept must not hold on to all that was there when it was raised.
+            # A copy without the traceback, which would keep its frames alive.
             return QueueError(failure.reason, str(failure), retryable=failure.retryable)
         except Exception as failure:
-            self._tools.log.exception("reading the queue of %s failed in a way that nobody has foreseen", key)
-            msg = f"reading the queue failed in a way that nobody has foreseen ({type(failure).__name__})"
+            self._context.log.exception("reading the queue of %s failed with an unexpected error", key)
+            msg = f"reading the queue failed with an unexpected error ({type(failure).__name__})"
             return QueueError("InternalError", msg, retryable=True)
 
     @property
     def _reader(self) -> QueueReader:
-        return self._tools.services.get(QueueReader)
+        reader = self._context.optional_dependency(QueueReader)
+        if reader is None:
+            msg = "this process reads no queues"
+            raise LookupError(msg)
+        return reader
 
-    def _grant_changed(self, delta: Delta[Any]) -> None:  # noqa: ARG002 - any grant may concern anybody
-        for key in self._watched:
-            self._tools.enqueue(key)
+    def _enqueue_all(self, _: None) -> None:
+        for key in self._polled:
+            self._context.enqueue(key)
 
     def _stop(self) -> None:
-        for watched in self._watched.values():
-            watched.stop()
+        for queue_state in self._polled.values():
+            queue_state.stop()

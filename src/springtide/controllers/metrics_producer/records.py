@@ -1,11 +1,7 @@
-"""What a MetricsProducer is called in the API.
+"""MetricsProducers as the controller caches them: everything that it reads and writes, packed.
 
-What is kept of every MetricsProducer: all that is read and written of it, packed.
-
-Of ten thousand objects as the API tells them, with the fields that each manager owns, a process would hold hundreds of
-megabytes. Their specs and statuses are read a few times a day, so they are kept as the JSON that they came from.
-
-Which metrics a producer will have, before anybody has looked closely at it.
+Ten thousand objects as the API returns them, with their managed fields, would take hundreds of megabytes. Specs and
+statuses are read a few times a day, so they are kept as JSON.
 """
 
 from __future__ import annotations
@@ -23,11 +19,11 @@ METRICS_PRODUCERS = Resource("autoscaling.karpenter.sh", "v1alpha1", "metricspro
 
 
 class WrittenProducer(msgspec.Struct, frozen=True, gc=False):
-    """What the author of a producer has written, packed; producers with equal ones mean the same."""
+    """What users have written, packed; producers with equal values follow the same schedule or queue."""
 
     spec: bytes
     extensions: str | None
-    """The annotation that holds fields for which the cluster's schema has no place."""
+    """The annotation with the fields that the CRD of the cluster does not declare."""
 
 
 class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
@@ -43,7 +39,7 @@ class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
-        """Which object this is."""
+        """Namespace and name."""
         return Key(self.namespace, self.name)
 
     def status(self) -> Object:
@@ -52,7 +48,7 @@ class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
         return unpacked
 
     def as_read(self) -> Object:
-        """Give the object as it is judged: what its author wrote."""
+        """Give the object for validation: what users wrote."""
         metadata: Object = {"namespace": self.namespace, "name": self.name}
         if self.written.extensions is not None:
             metadata["annotations"] = {ANNOTATION: self.written.extensions}
@@ -64,7 +60,7 @@ class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
         }
 
     def as_origin(self, status: Object) -> Object:
-        """Give the object as a write of its status is computed from it."""
+        """Give the object for a write of its status, with the resourceVersion as the precondition."""
         metadata = {
             "namespace": self.namespace,
             "name": self.name,
@@ -102,7 +98,7 @@ _NOTHING = b"null"
 
 
 def expected_metrics(spec: bytes) -> tuple[str, ...]:
-    """Name the metrics of whatever sources a spec has, right or wrong; of pending capacity there are none yet."""
+    """Name the metrics that a producer will export, with or without errors in its spec; none for pending capacity."""
     try:
         sources = _SOURCES.decode(spec)
     except msgspec.MsgspecError:

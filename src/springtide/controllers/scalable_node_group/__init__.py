@@ -1,4 +1,4 @@
-"""ScalableNodeGroups: groups of nodes at providers, which are scaled as workloads are."""
+"""ScalableNodeGroups: groups of nodes at providers, scaled as workloads are."""
 
 from springtide.controllers.scalable_node_group.controller import SCALABLE_NODE_GROUPS, ScalableNodeGroupController
 

@@ -1,4 +1,4 @@
-"""Why a group of nodes has the size that it has, and why it has not another one."""
+"""What `springtide explain` says about a ScalableNodeGroup, from the same `decide` as its controller."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from dataclasses import replace
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
 from springtide.apis.springtide.grants import GrantedResource
-from springtide.controllers.explanation import Blocker, Explanation, ExplanationInput, common_blockers
+from springtide.cluster.resources import Object, key_of
+from springtide.controllers.explanation import (
+    Blocker,
+    Explanation,
+    ExplanationInput,
+    common_blockers,
+    stored_form,
+)
 from springtide.controllers.horizontal_autoscaler.explain import ScheduleForecast, forecast_replicas
 from springtide.controllers.metrics_producer.explain import grant_notes
+from springtide.controllers.scalable_node_group.decide import GroupRequest, decide
+from springtide.controllers.scalable_node_group.ownership import owner_of_group, younger_objects
 
 _SIMULATED = "Simulated"
 
 
 def explain_node_group(facts: ExplanationInput) -> Explanation:
-    """Explain a group of nodes: how many are wanted, by whom, and how many there are."""
+    """Explain a group of nodes: how many are wanted, by which object, and how many are ready."""
     view = facts.object.view
     group = view if isinstance(view, ScalableNodeGroup) else None
     ahead = _forecast(facts)
@@ -24,6 +33,8 @@ def explain_node_group(facts: ExplanationInput) -> Explanation:
     unset = "nothing"
     if wanted is not None and not facts.present and facts.scaled_by():
         wanted, unset = ahead.wants, facts.not_known
+    needs_grant = group is not None and group.spec.type != _SIMULATED
+    grants = grant_notes(facts, GrantedResource.NODE_GROUP, group.spec.id) if group is not None and needs_grant else ()
     return Explanation(
         subject=facts.subject,
         zone=ahead.coming[0].zone if ahead.coming else facts.default_zone,
@@ -32,38 +43,36 @@ def explain_node_group(facts: ExplanationInput) -> Explanation:
         because=tuple(_because(facts, group)) if group is not None else (),
         next=ahead.coming,
         next_unknown=ahead.unknown,
-        stopped=(*common_blockers(facts, "scalable-node-group"), *_duplicates(facts, group)),
+        stopped=(*common_blockers(facts, "scalable-node-group"), *_duplicate_blockers(facts, group)),
         conditions=facts.conditions,
         history=facts.events,
-        notes=(
-            *(
-                grant_notes(facts, GrantedResource.NODE_GROUP, group.spec.id)
-                if group is not None and group.spec.type != _SIMULATED
-                else ()
-            ),
-            *facts.unknown,
-        ),
+        notes=(*grants, *_duplicate_notes(facts, group), *facts.unknown),
     )
 
 
 def _forecast(facts: ExplanationInput) -> ScheduleForecast:
-    """Look ahead with the eyes of the autoscaler that sets the replicas, where it is the only one who does."""
-    masters = facts.scaled_by()
-    if not masters:
+    """Look ahead for the autoscaler that sets the replicas, where there is exactly one."""
+    autoscalers = facts.scaled_by()
+    if not autoscalers:
         return ScheduleForecast()
-    names = " and ".join(f"{one.kind.kind} `{one.name}`" for one in masters)
-    if len(masters) > 1 or not isinstance(view := masters[0].view, HorizontalAutoscaler) or not masters[0].sound:
-        return ScheduleForecast(unknown=f"{names} {'set' if len(masters) > 1 else 'sets'} its replicas")
-    ahead = forecast_replicas(replace(facts, object=masters[0]), view)
+    names = _names(facts)
+    one = autoscalers[0]
+    if len(autoscalers) > 1 or not isinstance(one.view, HorizontalAutoscaler) or not one.sound:
+        return ScheduleForecast(unknown=f"{names} {'set' if len(autoscalers) > 1 else 'sets'} its replicas")
+    ahead = forecast_replicas(replace(facts, object=one), one.view)
     return replace(ahead, unknown=f"{names} sets its replicas, and {ahead.unknown}") if ahead.unknown else ahead
 
 
+def _names(facts: ExplanationInput) -> str:
+    return " and ".join(f"{one.kind.kind} `{one.name}`" for one in facts.scaled_by())
+
+
 def _because(facts: ExplanationInput, group: ScalableNodeGroup) -> Iterator[str]:
-    masters = [f"{other.kind.kind} `{other.name}`" for other in facts.scaled_by()]
+    autoscalers = facts.scaled_by()
     if group.spec.replicas is None:
-        yield "`replicas` is not set: the group is left alone"
-    elif masters:
-        yield f"{' and '.join(masters)} {'set' if len(masters) > 1 else 'sets'} its replicas"
+        yield from decide(GroupRequest("", group.spec), None, now=facts.at).reasons[1:]
+    elif autoscalers:
+        yield f"{_names(facts)} {'set' if len(autoscalers) > 1 else 'sets'} its replicas"
     else:
         yield "`replicas` says so, and no autoscaler sets it"
     observed = facts.status.get("replicas")
@@ -72,13 +81,25 @@ def _because(facts: ExplanationInput, group: ScalableNodeGroup) -> Iterator[str]
         yield f"{'' if facts.present else 'at present '}{group.spec.type} {group.spec.id} has {nodes}"
 
 
-def _duplicates(facts: ExplanationInput, group: ScalableNodeGroup | None) -> Iterator[Blocker]:
-    """Find other objects for the same group, where no controller has told of them."""
-    if facts.status:
+def _duplicate_blockers(facts: ExplanationInput, group: ScalableNodeGroup | None) -> Iterator[Blocker]:
+    """Report that an older object scales the group, unless the controller has reported it."""
+    if facts.status or group is None or not facts.object.sound:
         return
-    for other in facts.others:
-        if group is None or not isinstance(other.view, ScalableNodeGroup):
-            continue
-        if (other.view.spec.type, other.view.spec.id) == (group.spec.type, group.spec.id):
-            name = f"{other.namespace}/{other.name}"
-            yield Blocker("the group is claimed twice", f"ScalableNodeGroup `{name}` names it too; the older one rules")
+    owner = owner_of_group(stored_form(facts.object), _duplicates(facts), lambda _: True)
+    if owner is not None:
+        request = GroupRequest("", group.spec, owner=owner)
+        yield Blocker("another object scales the group", decide(request, None, now=facts.at).reasons[-1])
+
+
+def _duplicate_notes(facts: ExplanationInput, group: ScalableNodeGroup | None) -> Iterator[str]:
+    """Name the younger objects of the group, which only observe it."""
+    if group is None or not facts.object.sound:
+        return
+    for other in younger_objects(stored_form(facts.object), _duplicates(facts)):
+        yield f"ScalableNodeGroup `{key_of(other)}` names the same group and is younger: it only observes the group"
+
+
+def _duplicates(facts: ExplanationInput) -> list[Object]:
+    """Give the other objects of the kind that a controller could let scale a group."""
+    others = (one for one in facts.others if isinstance(one.view, ScalableNodeGroup) and one.sound)
+    return [stored_form(one) for one in others]

@@ -49,77 +49,16 @@ _REQUIREMENT = re.compile(
     )\s*(?:(?P<comma>,)|$)""",
     re.VERBOSE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesRequirement:
-    """One requirement of a selector."""
-
-    label: str
-    values: frozenset[str] | None
-    """None: any value."""
-    wanted: bool = True
-    """Whether the label must have one of the values, or must not; a missing label has none of them."""
-
-    def holds(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels meet the requirement."""
-        value = labels.get(self.label)
-        found = value is not None and (self.values is None or value in self.values)
-        return found is self.wanted
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesSelector:
-    """Requirements that must all be met; none: everything is selected."""
-
-    requirements: tuple[SeriesRequirement, ...] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> SeriesSelector:
-        """Parse a selector; raises `BadRequest` with the part that is not a requirement."""
-        requirements: list[SeriesRequirement] = []
-        position, more = 0, bool(text.strip())
-        while more:
-            match = _REQUIREMENT.match(text, position)
-            if match is None or not all(_ONE_VALUE.fullmatch(value) for value in _listed(match)):
-                rest = text[position:].strip()
-                raise BadRequest(
-                    f"labelSelector {text!r}: {rest!r} is not a requirement,"
-                    " expected such as name=shop, name!=shop, name in (shop,depot), name or !name"
-                )
-            requirements.append(_requirement(match))
-            position, more = match.end(), match["comma"] is not None
-        return cls(tuple(requirements))
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether a series with these labels is selected."""
-        return all(requirement.holds(labels) for requirement in self.requirements)
-
-
-def _listed(match: re.Match[str]) -> list[str]:
-    """Return the values in parentheses, if any.
-
-    They are split here, because a pattern with optional spaces around each value could backtrack exponentially.
-    """
-    return [value.strip() for value in match["values"].split(",")] if match["listed"] else []
-
-
-def _requirement(match: re.Match[str]) -> SeriesRequirement:
-    if match["absent"]:
-        return SeriesRequirement(match["missing"], None, wanted=False)
-    if match["present"]:
-        return SeriesRequirement(match["present"], None)
-    if match["listed"]:
-        return SeriesRequirement(match["listed"], frozenset(_listed(match)), wanted=match["word"] == "in")
-    return SeriesRequirement(match["compared"], frozenset((match["value"],)), wanted=match["sign"] != "!=")
-
-
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 PERMISSIONS = (Permission(REVIEWS, ("create",)),)
-
 _REMEMBERED_SECONDS = 10.0
 _MOST_REMEMBERED = 1024
 _WRITE = Write("springtide-external-metrics", "authorize a request for external metrics")
+_DISCOVERY: dict[str, Callable[[], Object]] = {
+    "/apis": group_list,
+    f"/apis/{GROUP}": group,
+    PATH: resource_list,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,62 +89,6 @@ class RequestAttributes:
         if not self.resource:
             return f'get path "{self.path}"'
         return f'list resource "{self.resource}" in API group "{self.group}" in the namespace "{self.namespace}"'
-
-
-class AccessReviewer:
-    """Authorizes requests by SubjectAccessReviews, and caches the results."""
-
-    def __init__(self, transport: Transport, clock: Clock) -> None:
-        self._transport = transport
-        self._clock = clock
-        self._remembered: dict[tuple[Caller, RequestAttributes], tuple[float, str | None]] = {}
-
-    async def check(self, caller: Caller, attributes: RequestAttributes) -> None:
-        """Authorize a request; raises `Forbidden`, or `ServerError` if the review is not possible."""
-        now = self._clock.monotonic()
-        until, refusal = self._remembered.get((caller, attributes), (now, None))
-        if until <= now:
-            refusal = await self._review(caller, attributes)
-            self._remember(caller, attributes, refusal)
-        if refusal is not None:
-            raise Forbidden(refusal)
-
-    async def _review(self, caller: Caller, attributes: RequestAttributes) -> str | None:
-        """Create a review; return the message of a refusal, or None."""
-        body = {
-            "apiVersion": REVIEWS.api_version,
-            "kind": REVIEWS.kind,
-            "spec": {
-                "user": caller.user,
-                **({"uid": caller.uid} if caller.uid else {}),
-                "groups": list(caller.groups),
-                "extra": {name: list(values) for name, values in caller.extra},
-                **attributes.review_attributes(),
-            },
-        }
-        try:
-            status = (await self._transport.create(REVIEWS, body, _WRITE)).get("status") or {}
-        except ClusterError as failure:
-            message = f"the access of {caller.user} could not be reviewed ({attributes}): {failure}"
-            raise ServerError(message, code=503, reason="ServiceUnavailable", retry_after=1) from failure
-        if status.get("allowed") is True and not status.get("denied"):
-            return None
-        why = f": {status['reason']}" if status.get("reason") else ""
-        return f'User "{caller.user}" cannot {attributes}{why}'
-
-    def _remember(self, caller: Caller, attributes: RequestAttributes, refusal: str | None) -> None:
-        while len(self._remembered) >= _MOST_REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
-        # Insertion order is by age: the oldest entry is dropped first.
-        self._remembered.pop((caller, attributes), None)
-        self._remembered[caller, attributes] = (self._clock.monotonic() + _REMEMBERED_SECONDS, refusal)
-
-
-_DISCOVERY: dict[str, Callable[[], Object]] = {
-    "/apis": group_list,
-    f"/apis/{GROUP}": group,
-    PATH: resource_list,
-}
 
 
 class ExternalMetricsApp:
@@ -281,6 +164,118 @@ class ExternalMetricsApp:
         if document is None:
             raise NotFound("the server could not find the requested resource")
         return document()
+
+
+class AccessReviewer:
+    """Authorizes requests by SubjectAccessReviews, and caches the results."""
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._remembered: dict[tuple[Caller, RequestAttributes], tuple[float, str | None]] = {}
+
+    async def check(self, caller: Caller, attributes: RequestAttributes) -> None:
+        """Authorize a request; raises `Forbidden`, or `ServerError` if the review is not possible."""
+        now = self._clock.monotonic()
+        until, refusal = self._remembered.get((caller, attributes), (now, None))
+        if until <= now:
+            refusal = await self._review(caller, attributes)
+            self._remember(caller, attributes, refusal)
+        if refusal is not None:
+            raise Forbidden(refusal)
+
+    async def _review(self, caller: Caller, attributes: RequestAttributes) -> str | None:
+        """Create a review; return the message of a refusal, or None."""
+        body = {
+            "apiVersion": REVIEWS.api_version,
+            "kind": REVIEWS.kind,
+            "spec": {
+                "user": caller.user,
+                **({"uid": caller.uid} if caller.uid else {}),
+                "groups": list(caller.groups),
+                "extra": {name: list(values) for name, values in caller.extra},
+                **attributes.review_attributes(),
+            },
+        }
+        try:
+            status = (await self._transport.create(REVIEWS, body, _WRITE)).get("status") or {}
+        except ClusterError as failure:
+            message = f"the access of {caller.user} could not be reviewed ({attributes}): {failure}"
+            raise ServerError(message, code=503, reason="ServiceUnavailable", retry_after=1) from failure
+        if status.get("allowed") is True and not status.get("denied"):
+            return None
+        why = f": {status['reason']}" if status.get("reason") else ""
+        return f'User "{caller.user}" cannot {attributes}{why}'
+
+    def _remember(self, caller: Caller, attributes: RequestAttributes, refusal: str | None) -> None:
+        while len(self._remembered) >= _MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        # Insertion order is by age: the oldest entry is dropped first.
+        self._remembered.pop((caller, attributes), None)
+        self._remembered[caller, attributes] = (self._clock.monotonic() + _REMEMBERED_SECONDS, refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRequirement:
+    """One requirement of a selector."""
+
+    label: str
+    values: frozenset[str] | None
+    """None: any value."""
+    wanted: bool = True
+    """Whether the label must have one of the values, or must not; a missing label has none of them."""
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether labels meet the requirement."""
+        value = labels.get(self.label)
+        found = value is not None and (self.values is None or value in self.values)
+        return found is self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSelector:
+    """Requirements that must all be met; none: everything is selected."""
+
+    requirements: tuple[SeriesRequirement, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> SeriesSelector:
+        """Parse a selector; raises `BadRequest` with the part that is not a requirement."""
+        requirements: list[SeriesRequirement] = []
+        position, more = 0, bool(text.strip())
+        while more:
+            match = _REQUIREMENT.match(text, position)
+            if match is None or not all(_ONE_VALUE.fullmatch(value) for value in _listed(match)):
+                rest = text[position:].strip()
+                raise BadRequest(
+                    f"labelSelector {text!r}: {rest!r} is not a requirement,"
+                    " expected such as name=shop, name!=shop, name in (shop,depot), name or !name"
+                )
+            requirements.append(_requirement(match))
+            position, more = match.end(), match["comma"] is not None
+        return cls(tuple(requirements))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether a series with these labels is selected."""
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+
+def _listed(match: re.Match[str]) -> list[str]:
+    """Return the values in parentheses, if any.
+
+    They are split here, because a pattern with optional spaces around each value could backtrack exponentially.
+    """
+    return [value.strip() for value in match["values"].split(",")] if match["listed"] else []
+
+
+def _requirement(match: re.Match[str]) -> SeriesRequirement:
+    if match["absent"]:
+        return SeriesRequirement(match["missing"], None, wanted=False)
+    if match["present"]:
+        return SeriesRequirement(match["present"], None)
+    if match["listed"]:
+        return SeriesRequirement(match["listed"], frozenset(_listed(match)), wanted=match["word"] == "in")
+    return SeriesRequirement(match["compared"], frozenset((match["value"],)), wanted=match["sign"] != "!=")
 
 
 def _attributes(path: str) -> RequestAttributes:

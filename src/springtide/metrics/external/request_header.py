@@ -33,9 +33,12 @@ from springtide.cluster.transport import Transport
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SOURCE = Key("kube-system", "extension-apiserver-authentication")
 """The ConfigMap with the settings of request header authentication."""
-
 Headers: TypeAlias = Sequence[tuple[str, str]]
 """Names in lower case, and values, in order."""
+ROUND_SECONDS = 30.0
+"""How often the ConfigMap is read; authorities are rotated within days."""
+_RETRIES = Backoff(first=0.5, longest=ROUND_SECONDS)
+log = logging.getLogger(__name__)
 
 
 class RequestHeaderError(ValueError):
@@ -172,13 +175,6 @@ def _request_client_certificates(context: ssl.SSLContext) -> None:
     # No session tickets: a resumed session would skip the verification of the client certificate.
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
-
-
-ROUND_SECONDS = 30.0
-"""How often the ConfigMap is read; authorities are rotated within days."""
-_RETRIES = Backoff(first=0.5, longest=ROUND_SECONDS)
-
-log = logging.getLogger(__name__)
 
 
 class RequestHeaderWatcher:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from springtide.cluster.admission.configurations import ServiceTarget
-from springtide.cluster.certificates.issuance import CertificatePair, make_authority, make_serving
+from springtide.cluster.certificates.issuance import make_provisional
 from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, permissions_of, wall_time
 from springtide.cluster.certificates.rotation import CertificateLifetimes
 from springtide.cluster.clock import Clock
@@ -30,8 +30,6 @@ PERMISSIONS = (
     *permissions_of(SECRET_NAME),
 )
 """What a replica needs, besides the Role `extension-apiserver-authentication-reader` of kube-system."""
-
-_PROVISIONAL_SECONDS = 86_400
 
 
 class ExternalMetrics:
@@ -90,7 +88,7 @@ async def external_metrics(
     pod, or only one. `create` creates a missing APIService. The block starts at once; `problem` returns what is missing
     until everything is in place.
     """
-    tls = RequestHeaderTls(_provisional(host))
+    tls = RequestHeaderTls(make_provisional(host, now=wall_time()))
     request_header = RequestHeaderWatcher(transport, tls, round_seconds=round_seconds)
     registered = ApiServiceRegistration(transport, service, create=create)
     certificates = CertificateManager(
@@ -127,10 +125,3 @@ async def external_metrics(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _provisional(host: str) -> CertificatePair:
-    """Make a certificate to serve until the real one exists; no client trusts it."""
-    now = wall_time()
-    authority = make_authority("springtide-provisional", now=now, seconds=_PROVISIONAL_SECONDS)
-    return make_serving(authority, (host,), now=now, seconds=_PROVISIONAL_SECONDS)

@@ -25,48 +25,63 @@ from springtide.metrics.reading.port import MetricReader, QueryError
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 """An index of a list; no list has indices with more digits."""
-
-
-class PointerError(LookupError):
-    """A JSON pointer does not exist in a document; the message says which part is missing."""
-
-
-def resolve(document: Any, pointer: str) -> Any:
-    """Resolve a JSON pointer (RFC 6901); the empty pointer is the whole document."""
-    if not pointer:
-        return document
-    value, walked = document, ""
-    for token in pointer.removeprefix("/").split("/"):
-        value = _step(value, token.replace("~1", "/").replace("~0", "~"), walked or "the top")
-        walked = f"{walked}/{token}"
-    return value
-
-
-def _step(value: Any, name: str, place: str) -> Any:
-    if isinstance(value, dict):
-        if name in value:
-            return value[name]
-        msg = f'there is no member "{name}" at {place}'
-        raise PointerError(msg)
-    if isinstance(value, list):
-        if _INDEX.fullmatch(name) and int(name) < len(value):
-            return value[int(name)]
-        msg = f'there is no entry "{name}" in the list at {place}'
-        raise PointerError(msg)
-    msg = f'there is nothing below {place} that could have a member "{name}"'
-    raise PointerError(msg)
-
-
 TIMEOUT = 5.0
 """Seconds for the whole request, including DNS and reading the response."""
 LARGEST = 1 << 20
 """The largest response, in bytes."""
-
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
 _SUCCESS = 2
 _REDIRECT = 3
 _SERVER_TROUBLE = 500
 _TOO_MANY = 429
+
+
+class DelegatingQueueReader(QueueReader):
+    """Delegates to the reader of the type of the queue."""
+
+    def __init__(
+        self, reader: MetricReader | None = None, *, sqs: QueueReader | None = None, http: QueueReader | None = None
+    ) -> None:
+        """Without a metric reader, reading queues of type Prometheus is an error."""
+        self._readers: dict[str, QueueReader] = {
+            "AWSSQSQueue": sqs or SqsQueueReader(),
+            "HTTP": http or HttpQueueReader(),
+            "Prometheus": PrometheusQueueReader(reader),
+        }
+
+    def target(self, queue: QueueSpec) -> QueueTarget | None:
+        """Return what would be accessed to read a queue."""
+        return self._readers[queue.type].target(queue)
+
+    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
+        """Read the length of a queue."""
+        return await self._readers[queue.type].read(queue, namespace=namespace)
+
+
+class PrometheusQueueReader(QueueReader):
+    """Reads queue lengths by queries of Prometheus."""
+
+    def __init__(self, reader: MetricReader | None) -> None:
+        self._reader = reader
+
+    def target(self, queue: QueueSpec) -> QueueTarget | None:
+        """Return the server that would be queried; None: the query is answered in this process."""
+        address = self._required().address(queue.id)
+        return QueueTarget(GrantedResource.URL, address) if address is not None else None
+
+    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
+        """Return the one sample of the query as the length."""
+        try:
+            value = await self._required().read(queue.id, namespace=namespace)
+        except QueryError as failure:
+            raise QueueError(failure.reason, str(failure), retryable=not failure.permanent) from failure
+        return QueueLength(whole_messages(value, "the query"))
+
+    def _required(self) -> MetricReader:
+        if self._reader is None:
+            msg = "no Prometheus is configured: start the controller with --prometheus-url"
+            raise QueueError("NoPrometheus", msg, retryable=False)
+        return self._reader
 
 
 class HttpQueueReader(QueueReader):
@@ -116,6 +131,36 @@ class HttpQueueReader(QueueReader):
             return bytes(body)
 
 
+class PointerError(LookupError):
+    """A JSON pointer does not exist in a document; the message says which part is missing."""
+
+
+def resolve(document: Any, pointer: str) -> Any:
+    """Resolve a JSON pointer (RFC 6901); the empty pointer is the whole document."""
+    if not pointer:
+        return document
+    value, walked = document, ""
+    for token in pointer.removeprefix("/").split("/"):
+        value = _step(value, token.replace("~1", "/").replace("~0", "~"), walked or "the top")
+        walked = f"{walked}/{token}"
+    return value
+
+
+def _step(value: Any, name: str, place: str) -> Any:
+    if isinstance(value, dict):
+        if name in value:
+            return value[name]
+        msg = f'there is no member "{name}" at {place}'
+        raise PointerError(msg)
+    if isinstance(value, list):
+        if _INDEX.fullmatch(name) and int(name) < len(value):
+            return value[int(name)]
+        msg = f'there is no entry "{name}" in the list at {place}'
+        raise PointerError(msg)
+    msg = f'there is nothing below {place} that could have a member "{name}"'
+    raise PointerError(msg)
+
+
 def _hint(status: int) -> str:
     return ": redirects are not followed, write the address that it leads to" if status // 100 == _REDIRECT else ""
 
@@ -152,51 +197,3 @@ def _number(document: Any, pointer: str, host: str) -> int | Fraction:
         msg = f"the number {place} is too large"
         raise QueueError("NotACount", msg, retryable=False)
     return Fraction(value)
-
-
-class PrometheusQueueReader(QueueReader):
-    """Reads queue lengths by queries of Prometheus."""
-
-    def __init__(self, reader: MetricReader | None) -> None:
-        self._reader = reader
-
-    def target(self, queue: QueueSpec) -> QueueTarget | None:
-        """Return the server that would be queried; None: the query is answered in this process."""
-        address = self._required().address(queue.id)
-        return QueueTarget(GrantedResource.URL, address) if address is not None else None
-
-    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-        """Return the one sample of the query as the length."""
-        try:
-            value = await self._required().read(queue.id, namespace=namespace)
-        except QueryError as failure:
-            raise QueueError(failure.reason, str(failure), retryable=not failure.permanent) from failure
-        return QueueLength(whole_messages(value, "the query"))
-
-    def _required(self) -> MetricReader:
-        if self._reader is None:
-            msg = "no Prometheus is configured: start the controller with --prometheus-url"
-            raise QueueError("NoPrometheus", msg, retryable=False)
-        return self._reader
-
-
-class DelegatingQueueReader(QueueReader):
-    """Delegates to the reader of the type of the queue."""
-
-    def __init__(
-        self, reader: MetricReader | None = None, *, sqs: QueueReader | None = None, http: QueueReader | None = None
-    ) -> None:
-        """Without a metric reader, reading queues of type Prometheus is an error."""
-        self._readers: dict[str, QueueReader] = {
-            "AWSSQSQueue": sqs or SqsQueueReader(),
-            "HTTP": http or HttpQueueReader(),
-            "Prometheus": PrometheusQueueReader(reader),
-        }
-
-    def target(self, queue: QueueSpec) -> QueueTarget | None:
-        """Return what would be accessed to read a queue."""
-        return self._readers[queue.type].target(queue)
-
-    async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-        """Read the length of a queue."""
-        return await self._readers[queue.type].read(queue, namespace=namespace)

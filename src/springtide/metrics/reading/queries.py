@@ -40,7 +40,6 @@ from springtide.metrics.series import HELP, SeriesStore
 NOT_PROMQL = "NotPromQL"
 NOT_A_NUMBER = "NotANumber"
 """Reasons for which a query is refused, besides `NotInProcess`."""
-
 AGGREGATIONS = ("sum", "min", "max", "avg")
 OPERATORS = ("+", "-", "*", "/", "%", "^")
 _EXPONENTS = range(-64, 65)
@@ -48,6 +47,111 @@ _EXPONENTS = range(-64, 65)
 _NAME = "__name__"
 _DEEPEST = 100
 """The deepest nesting of a query, limited by the recursion of the compiler."""
+_REMEMBERED = 4096
+"""The number of cached plans; making one takes far less than a millisecond."""
+
+
+class QuerySource(Enum):
+    """Where queries are evaluated."""
+
+    AUTO = "auto"
+    """In process if the query can be compiled, else by Prometheus."""
+    IN_PROCESS = "in-process"
+    """In process only."""
+    PROMETHEUS = "prometheus"
+    """By Prometheus only, including metrics of MetricsProducers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _InProcess:
+    """A query that is evaluated in process."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class _Forwarded:
+    """A query that is sent to Prometheus."""
+
+    server: MetricReader
+    doubts: str
+    """Why the query may not be valid PromQL; empty: it is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unanswerable:
+    """A query that cannot be evaluated."""
+
+    reason: str
+    message: str
+
+
+_Plan: TypeAlias = _InProcess | _Forwarded | _Unanswerable
+
+
+class QueryReader(MetricReader):
+    """Evaluates the queries of a process."""
+
+    def __init__(
+        self,
+        store: SeriesStore,
+        prometheus: MetricReader | None = None,
+        *,
+        source: QuerySource = QuerySource.AUTO,
+        now: Callable[[], int] | None = None,
+    ) -> None:
+        """Evaluate queries over a store, or by Prometheus; without a clock, no series is outdated."""
+        if source is QuerySource.PROMETHEUS and prometheus is None:
+            raise ValueError("only Prometheus may answer queries, but its URL is not set: give --prometheus-url")
+        self._store = store
+        self._prometheus = prometheus
+        self._source = source
+        self._now = now
+        self._planned = lru_cache(maxsize=_REMEMBERED)(self._plan)
+
+    async def read(self, query: str, *, namespace: str) -> Fraction:
+        """Evaluate a query."""
+        match self._planned(query):
+            case _InProcess(formula):
+                now = self._now() if self._now is not None else None
+                return evaluate(formula, self._store, namespace=namespace, now=now)
+            case _Forwarded(server, doubts):
+                return await _forwarded(server, query, namespace, doubts)
+            case _Unanswerable(reason, message):
+                raise QueryError(reason, message, permanent=True)
+
+    def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
+        """Return the series that a query reads; None: it is not evaluated in process."""
+        plan = self._planned(query)
+        if isinstance(plan, _InProcess):
+            return tuple(dict.fromkeys(OwnSeries(one.metric, one.name) for one in selectors(plan.formula)))
+        return None
+
+    def address(self, query: str) -> str | None:
+        """Return the URL of Prometheus; None: the query is not sent there."""
+        plan = self._planned(query)
+        return plan.server.address(query) if isinstance(plan, _Forwarded) else None
+
+    def _plan(self, query: str) -> _Plan:
+        if self._source is QuerySource.PROMETHEUS and self._prometheus is not None:
+            return _Forwarded(self._prometheus, doubts="")
+        try:
+            return _InProcess(compile_query(query))
+        except QueryError as refusal:
+            # A query without a numeric result has none in Prometheus either; but Prometheus may accept newer syntax.
+            if self._source is QuerySource.AUTO and self._prometheus is not None and refusal.reason != NOT_A_NUMBER:
+                return _Forwarded(self._prometheus, doubts=str(refusal) if refusal.reason == NOT_PROMQL else "")
+            return _Unanswerable(refusal.reason, str(refusal))
+
+
+async def _forwarded(server: MetricReader, query: str, namespace: str, doubts: str) -> Fraction:
+    try:
+        return await server.read(query, namespace=namespace)
+    except QueryError as failure:
+        if failure.reason == NOT_PROMQL and doubts:
+            # The server says that the query is wrong; our message may say how to fix it.
+            raise QueryError(failure.reason, f"{failure} ({doubts})", permanent=failure.permanent) from failure
+        raise
 
 
 def compile_query(query: str) -> Formula:
@@ -206,110 +310,3 @@ def _only_known(labels: Collection[str]) -> None:
 def _elsewhere(subject: str) -> QueryError:
     message = f"{subject} answered by Prometheus only: start the controller with --prometheus-url"
     return QueryError("NotInProcess", message, permanent=True)
-
-
-_REMEMBERED = 4096
-"""The number of cached plans; making one takes far less than a millisecond."""
-
-
-class QuerySource(Enum):
-    """Where queries are evaluated."""
-
-    AUTO = "auto"
-    """In process if the query can be compiled, else by Prometheus."""
-    IN_PROCESS = "in-process"
-    """In process only."""
-    PROMETHEUS = "prometheus"
-    """By Prometheus only, including metrics of MetricsProducers."""
-
-
-@dataclass(frozen=True, slots=True)
-class _InProcess:
-    """A query that is evaluated in process."""
-
-    formula: Formula
-
-
-@dataclass(frozen=True, slots=True)
-class _Forwarded:
-    """A query that is sent to Prometheus."""
-
-    server: MetricReader
-    doubts: str
-    """Why the query may not be valid PromQL; empty: it is valid."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Unanswerable:
-    """A query that cannot be evaluated."""
-
-    reason: str
-    message: str
-
-
-_Plan: TypeAlias = _InProcess | _Forwarded | _Unanswerable
-
-
-class QueryReader(MetricReader):
-    """Evaluates the queries of a process."""
-
-    def __init__(
-        self,
-        store: SeriesStore,
-        prometheus: MetricReader | None = None,
-        *,
-        source: QuerySource = QuerySource.AUTO,
-        now: Callable[[], int] | None = None,
-    ) -> None:
-        """Evaluate queries over a store, or by Prometheus; without a clock, no series is outdated."""
-        if source is QuerySource.PROMETHEUS and prometheus is None:
-            raise ValueError("only Prometheus may answer queries, but its URL is not set: give --prometheus-url")
-        self._store = store
-        self._prometheus = prometheus
-        self._source = source
-        self._now = now
-        self._planned = lru_cache(maxsize=_REMEMBERED)(self._plan)
-
-    async def read(self, query: str, *, namespace: str) -> Fraction:
-        """Evaluate a query."""
-        match self._planned(query):
-            case _InProcess(formula):
-                now = self._now() if self._now is not None else None
-                return evaluate(formula, self._store, namespace=namespace, now=now)
-            case _Forwarded(server, doubts):
-                return await _forwarded(server, query, namespace, doubts)
-            case _Unanswerable(reason, message):
-                raise QueryError(reason, message, permanent=True)
-
-    def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
-        """Return the series that a query reads; None: it is not evaluated in process."""
-        plan = self._planned(query)
-        if isinstance(plan, _InProcess):
-            return tuple(dict.fromkeys(OwnSeries(one.metric, one.name) for one in selectors(plan.formula)))
-        return None
-
-    def address(self, query: str) -> str | None:
-        """Return the URL of Prometheus; None: the query is not sent there."""
-        plan = self._planned(query)
-        return plan.server.address(query) if isinstance(plan, _Forwarded) else None
-
-    def _plan(self, query: str) -> _Plan:
-        if self._source is QuerySource.PROMETHEUS and self._prometheus is not None:
-            return _Forwarded(self._prometheus, doubts="")
-        try:
-            return _InProcess(compile_query(query))
-        except QueryError as refusal:
-            # A query without a numeric result has none in Prometheus either; but Prometheus may accept newer syntax.
-            if self._source is QuerySource.AUTO and self._prometheus is not None and refusal.reason != NOT_A_NUMBER:
-                return _Forwarded(self._prometheus, doubts=str(refusal) if refusal.reason == NOT_PROMQL else "")
-            return _Unanswerable(refusal.reason, str(refusal))
-
-
-async def _forwarded(server: MetricReader, query: str, namespace: str, doubts: str) -> Fraction:
-    try:
-        return await server.read(query, namespace=namespace)
-    except QueryError as failure:
-        if failure.reason == NOT_PROMQL and doubts:
-            # The server says that the query is wrong; our message may say how to fix it.
-            raise QueryError(failure.reason, f"{failure} ({doubts})", permanent=failure.permanent) from failure
-        raise

@@ -111,7 +111,7 @@ class AutoScalingGroup(NodeGroup):
                 )
                 raise ProviderError("OtherGroup", msg, retryable=False)
             return group
-        msg = f'there is no Auto Scaling group "{self._id.name}": create it, or mend spec.id'
+        msg = f'there is no Auto Scaling group "{self._id.name}": create it, or correct spec.id'
         raise ProviderError(GROUP_NOT_FOUND, msg, retryable=False)
 
 

@@ -21,7 +21,6 @@ from springtide.cluster.compute import Threads
 from springtide.providers.port import ProviderError
 
 S = TypeVar("S")
-
 _TRANSIENT = frozenset(
     (
         "BandwidthLimitExceeded",
@@ -55,7 +54,6 @@ _TRANSIENT = frozenset(
     )
 )
 """Codes of transient errors."""
-
 _CREDENTIAL_CODES = frozenset(
     (
         "AuthFailure",
@@ -72,69 +70,10 @@ _CREDENTIAL_CODES = frozenset(
     )
 )
 """Codes of errors about credentials, whose messages may quote them."""
-
 _UNREACHABLE = ("ConnectTimeoutError", "ReadTimeoutError", "HTTPClientError", "ConnectionError")
 _CREDENTIAL_ERRORS = ("CredentialRetrievalError", "MetadataRetrievalError")
 _KEY = re.compile(r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}\b")
 _LONGEST = 500
-
-
-def is_transient(code: str, http_status: int) -> bool:
-    """Tell whether an error is transient: the same request may succeed later."""
-    return code.rpartition(".")[2] in _TRANSIENT or http_status >= 500 or http_status == 429
-
-
-def decode_response(service: str, answer: Any, shape: type[S]) -> S:
-    """Decode a response of AWS."""
-    try:
-        return msgspec.convert(answer, shape)
-    except msgspec.ValidationError as failure:
-        msg = f"{service}: the answer is not what AWS gives: {failure}"
-        raise ProviderError("UnexpectedAnswer", msg, retryable=False) from None
-
-
-def error_from_response(service: str, code: str, message: str, http_status: int) -> ProviderError:
-    """Return the error of an error response."""
-    retryable = is_transient(code, http_status)
-    text = "the credentials of the process were not accepted" if code in _CREDENTIAL_CODES else _redacted(message)
-    return ProviderError(_short(code), f"{service}: {text} ({code})", retryable=retryable)
-
-
-def error_without_response(service: str, failure: BaseException) -> ProviderError:
-    """Return the error of a request that got no response, or could not be made."""
-    kinds = [kind.__name__ for kind in type(failure).__mro__]
-    name = kinds[0]
-    if name in ("NoCredentialsError", "PartialCredentialsError"):
-        msg = f"{service}: there are no credentials: give the process a role, or set them in its environment"
-        return ProviderError("NoCredentials", msg, retryable=False)
-    if name == "NoRegionError":
-        msg = f"{service}: no region is known: write the ARN of the group, or set AWS_REGION for the process"
-        return ProviderError("NoRegion", msg, retryable=False)
-    if any(kind in _CREDENTIAL_ERRORS for kind in kinds):
-        msg = f"{service}: the credentials of the process could not be had ({name})"
-        return ProviderError("CredentialsUnavailable", msg, retryable=True)
-    if any(kind.endswith("TimeoutError") for kind in kinds):
-        return ProviderError("Timeout", f"{service}: nothing came back in time ({name})", retryable=True)
-    if any(kind in _UNREACHABLE for kind in kinds):
-        return ProviderError("Unreachable", f"{service}: the service cannot be reached ({name})", retryable=True)
-    return ProviderError(_short(name), f"{service}: the request could not be made ({name})", retryable=False)
-
-
-def _short(code: str) -> str:
-    """Make a reason for conditions from a code: one word, without the usual suffixes."""
-    word = "".join(letter for letter in code.rpartition(".")[2] if letter.isascii() and letter.isalnum())
-    for ending in ("Exception", "Fault", "Error"):
-        if word.endswith(ending) and word != ending and word != "ValidationError":
-            word = word.removesuffix(ending)
-            break
-    return word if word[:1].isalpha() else f"Aws{word or 'Error'}"
-
-
-def _redacted(message: str) -> str:
-    words = _KEY.sub("…", " ".join(message.split()))
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
-
-
 CONNECT_SECONDS = 3
 """Less than the margin of a lease, so that no write is sent after it has expired."""
 READ_SECONDS = 10
@@ -204,10 +143,10 @@ class AwsClients:
         try:
             answer: dict[str, Any] = getattr(client, operation)(**arguments)
         except ClientError as failure:
-            told = failure.response.get("Error") or {}
+            detail = failure.response.get("Error") or {}
             http_status = (failure.response.get("ResponseMetadata") or {}).get("HTTPStatusCode") or 0
             raise error_from_response(
-                service, told.get("Code") or "Unknown", told.get("Message") or "", http_status
+                service, detail.get("Code") or "Unknown", detail.get("Message") or "", http_status
             ) from None
         except BotoCoreError as failure:
             raise error_without_response(service, failure) from None
@@ -228,3 +167,59 @@ class AwsClients:
             # Least recently used first.
             client = self._clients[service, region] = self._clients.pop((service, region))
             return client
+
+
+def is_transient(code: str, http_status: int) -> bool:
+    """Tell whether an error is transient: the same request may succeed later."""
+    return code.rpartition(".")[2] in _TRANSIENT or http_status >= 500 or http_status == 429
+
+
+def decode_response(service: str, answer: Any, shape: type[S]) -> S:
+    """Decode a response of AWS."""
+    try:
+        return msgspec.convert(answer, shape)
+    except msgspec.ValidationError as failure:
+        msg = f"{service}: the answer is not what AWS gives: {failure}"
+        raise ProviderError("UnexpectedAnswer", msg, retryable=False) from None
+
+
+def error_from_response(service: str, code: str, message: str, http_status: int) -> ProviderError:
+    """Return the error of an error response."""
+    retryable = is_transient(code, http_status)
+    text = "the credentials of the process were not accepted" if code in _CREDENTIAL_CODES else _redacted(message)
+    return ProviderError(_short(code), f"{service}: {text} ({code})", retryable=retryable)
+
+
+def error_without_response(service: str, failure: BaseException) -> ProviderError:
+    """Return the error of a request that got no response, or could not be made."""
+    kinds = [kind.__name__ for kind in type(failure).__mro__]
+    name = kinds[0]
+    if name in ("NoCredentialsError", "PartialCredentialsError"):
+        msg = f"{service}: there are no credentials: give the process a role, or set them in its environment"
+        return ProviderError("NoCredentials", msg, retryable=False)
+    if name == "NoRegionError":
+        msg = f"{service}: no region is known: write the ARN of the group, or set AWS_REGION for the process"
+        return ProviderError("NoRegion", msg, retryable=False)
+    if any(kind in _CREDENTIAL_ERRORS for kind in kinds):
+        msg = f"{service}: the credentials of the process could not be had ({name})"
+        return ProviderError("CredentialsUnavailable", msg, retryable=True)
+    if any(kind.endswith("TimeoutError") for kind in kinds):
+        return ProviderError("Timeout", f"{service}: nothing came back in time ({name})", retryable=True)
+    if any(kind in _UNREACHABLE for kind in kinds):
+        return ProviderError("Unreachable", f"{service}: the service cannot be reached ({name})", retryable=True)
+    return ProviderError(_short(name), f"{service}: the request could not be made ({name})", retryable=False)
+
+
+def _short(code: str) -> str:
+    """Make a reason for conditions from a code: one word, without the usual suffixes."""
+    word = "".join(letter for letter in code.rpartition(".")[2] if letter.isascii() and letter.isalnum())
+    for ending in ("Exception", "Fault", "Error"):
+        if word.endswith(ending) and word != ending and word != "ValidationError":
+            word = word.removesuffix(ending)
+            break
+    return word if word[:1].isalpha() else f"Aws{word or 'Error'}"
+
+
+def _redacted(message: str) -> str:
+    words = _KEY.sub("…", " ".join(message.split()))
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

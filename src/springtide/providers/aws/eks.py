@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeView
+from springtide.apis.core.nodes import NodeView
 from springtide.apis.scheduled.node_group import EksNodeGroupId
 from springtide.cluster.client import Client
 from springtide.cluster.controller import Permission
 from springtide.cluster.resources import NODES
 from springtide.providers.aws.client import AwsClients, decode_response
-from springtide.providers.nodes import nodes_labelled
 from springtide.providers.port import (
     GROUP_NOT_FOUND,
     GroupState,
@@ -23,6 +22,7 @@ from springtide.providers.port import (
     ProviderError,
     check_bounds,
     cluster_errors_as_provider_errors,
+    nodes_labelled,
     nodes_text,
     ready_text,
 )
@@ -115,7 +115,7 @@ class EksNodeGroup(NodeGroup):
             if failure.code != "ResourceNotFound":
                 raise
             raise ProviderError(
-                GROUP_NOT_FOUND, f"{failure}: create the group, or mend spec.id", retryable=False
+                GROUP_NOT_FOUND, f"{failure}: create the group, or correct spec.id", retryable=False
             ) from None
         group = decode_response(_SERVICE, answer, _Described).nodegroup
         arn = group.nodegroup_arn

@@ -45,11 +45,6 @@ def port_name(name: str, path: str) -> Iterator[StatusCause]:
     yield from (invalid(path, name, problem) for problem in _name_problems(name))
 
 
-def port(value: Any, path: str) -> Iterator[StatusCause]:
-    """Validate a port that is given by number or by name."""
-    yield from port_name(value, path) if isinstance(value, str) else port_number(value, path)
-
-
 def _name_problems(name: str) -> Iterator[str]:
     if len(name) > _MAX_NAME_LENGTH:
         yield f"must be no more than {_MAX_NAME_LENGTH} characters"
@@ -118,20 +113,20 @@ def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
 
 def _node_affinity(spec: Object, path: str) -> Iterator[StatusCause]:
     for index, term in _entries(field_of(spec, _REQUIRED) or {}, "nodeSelectorTerms"):
-        for number, wanted in _entries(term, "matchExpressions"):
+        for number, requirement in _entries(term, "matchExpressions"):
             here = f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}].matchExpressions[{number}]"
-            yield from _requirement(wanted, here)
+            yield from _requirement(requirement, here)
     for index, preferred in _entries(field_of(spec, "affinity.nodeAffinity") or {}, _PREFERRED):
         here = f"{path}.affinity.nodeAffinity.{_PREFERRED}[{index}]"
         weight = preferred.get("weight") or 0
         if not 1 <= weight <= 100:
             yield invalid(f"{here}.weight", weight, "must be in the range 1-100")
-        for number, wanted in _entries(preferred.get("preference") or {}, "matchExpressions"):
-            yield from _requirement(wanted, f"{here}.preference.matchExpressions[{number}]")
+        for number, requirement in _entries(preferred.get("preference") or {}, "matchExpressions"):
+            yield from _requirement(requirement, f"{here}.preference.matchExpressions[{number}]")
 
 
-def _requirement(wanted: Object, path: str) -> Iterator[StatusCause]:
-    operator, values = wanted.get("operator") or "", wanted.get("values") or []
+def _requirement(requirement: Object, path: str) -> Iterator[StatusCause]:
+    operator, values = requirement.get("operator") or "", requirement.get("values") or []
     if operator in ("In", "NotIn"):
         if not values:
             yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
@@ -143,7 +138,7 @@ def _requirement(wanted: Object, path: str) -> Iterator[StatusCause]:
             yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
     elif operator:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from _report(qualified_name_problem, wanted.get("key") or "", f"{path}.key")
+    yield from _report(qualified_name_problem, requirement.get("key") or "", f"{path}.key")
 
 
 def _container(container: Object, volumes: list[str], path: str) -> Iterator[StatusCause]:
@@ -211,8 +206,8 @@ def _entries(holder: Object, name: str) -> Iterator[tuple[int, Any]]:
 
 
 _CONTAINERS = ("containers", "initContainers")
-_FREE = ("activeDeadlineSeconds", "ephemeralContainers", "schedulingGates", "tolerations")
-_CHANGEABLE = (
+_MUTABLE = ("activeDeadlineSeconds", "ephemeralContainers", "schedulingGates", "tolerations")
+_MUTABLE_PATHS = (
     "`spec.containers[*].image`",
     "`spec.initContainers[*].image`",
     "`spec.activeDeadlineSeconds`",
@@ -235,9 +230,9 @@ def immutable_pod_spec(pod: Object, old: Object | None) -> Iterator[StatusCause]
     yield from _tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
     yield from _gates(spec.get("schedulingGates") or [], before.get("schedulingGates") or [])
     if before.get("schedulingGates"):
-        yield from _narrowed(spec, before)
-    if _kept(pod, before) != _kept(old, before):
-        yield forbidden("spec", f"pod updates may not change fields other than {','.join(_CHANGEABLE)}")
+        yield from _narrowed_placement(spec, before)
+    if _immutable_part(pod, before) != _immutable_part(old, before):
+        yield forbidden("spec", f"pod updates may not change fields other than {','.join(_MUTABLE_PATHS)}")
 
 
 def _deadline(new: int | None, old: int | None) -> Iterator[StatusCause]:
@@ -263,7 +258,7 @@ def _gates(new: list[Any], old: list[Any]) -> Iterator[StatusCause]:
             yield forbidden(path, f"only deletion is allowed, but found new scheduling gate '{gate['name']}'")
 
 
-def _narrowed(spec: Object, before: Object) -> Iterator[StatusCause]:
+def _narrowed_placement(spec: Object, before: Object) -> Iterator[StatusCause]:
     """Validate node selector and affinity of a gated pod: an update may narrow them but not widen them."""
     selector, had = spec.get("nodeSelector") or None, before.get("nodeSelector") or {}
     if any((selector or {}).get(name) != value for name, value in had.items()):
@@ -289,21 +284,21 @@ def _only_grows(term: Object, was: Object) -> bool:
     return all(now[: len(had)] == had for now, had in parts)
 
 
-def _kept(pod: Object, before: Object) -> Object:
+def _immutable_part(pod: Object, before: Object) -> Object:
     """Return a spec without the fields that an update may change."""
     spec = pod["spec"]
-    kept = without_fields(spec, (*_FREE, *_CONTAINERS, *_freed_by_binding(pod, before)))
+    fixed = without_fields(spec, (*_MUTABLE, *_CONTAINERS, *_set_by_binding(pod, before)))
     for name in _CONTAINERS:
-        kept[name] = [{**container, "image": ""} for container in spec.get(name) or ()]
-    if (before.get("terminationGracePeriodSeconds") or 0) < 0 and kept.get("terminationGracePeriodSeconds") == 1:
-        kept["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
+        fixed[name] = [{**container, "image": ""} for container in spec.get(name) or ()]
+    if (before.get("terminationGracePeriodSeconds") or 0) < 0 and fixed.get("terminationGracePeriodSeconds") == 1:
+        fixed["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
     if before.get("schedulingGates"):
-        kept.pop("nodeSelector", None)
-        kept["affinity"] = without_fields(spec.get("affinity") or {}, ("nodeAffinity",))
-    return kept
+        fixed.pop("nodeSelector", None)
+        fixed["affinity"] = without_fields(spec.get("affinity") or {}, ("nodeAffinity",))
+    return fixed
 
 
-def _freed_by_binding(pod: Object, before: Object) -> tuple[str, ...]:
+def _set_by_binding(pod: Object, before: Object) -> tuple[str, ...]:
     """Return the fields that a binding sets: the node name, in the same write as the condition PodScheduled.
 
     No other write of a spec changes the status, so this combination is always a binding.

@@ -108,13 +108,13 @@ class RuleNode:
 
     node: SchemaNode
     rules: tuple[CompiledRule, ...]
-    show: Conversion | None
+    convert: Conversion | None
     reordering: bool
     """Whether values can contain lists whose order does not matter."""
     fields: dict[str, RuleNode]
     values: RuleNode | None
     items: RuleNode | None
-    state: bool
+    has_plain_rules: bool
     """Whether there is a rule, here or below, that does not use the old value."""
     transitions: bool
     """Whether there is a transition rule, here or below: one that uses the old value."""
@@ -127,7 +127,7 @@ class RuleNode:
 
     def passes(self, value: Any) -> bool:
         """Whether a value passes all rules that do not use the old value."""
-        if value is None or not self.state:
+        if value is None or not self.has_plain_rules:
             return True
         key = self._key(value)
         if key in self._passed:
@@ -192,8 +192,8 @@ class RuleNode:
         scope = self._scope(value, old)
         known = pair or nearest
         for rule in tried:
-            cause, keepable = rule.failure(value, scope, self.node, path)
-            if cause is None or (keepable and not rule.uses_old and known is not None and known.unchanged):
+            cause, may_stay = rule.failure(value, scope, self.node, path)
+            if cause is None or (may_stay and not rule.uses_old and known is not None and known.unchanged):
                 continue
             found.append(cause)
         return found
@@ -214,8 +214,8 @@ class RuleNode:
     def _scope(self, value: Any, old: Any) -> RuleVariables:
         if old is not None and self.reordering:
             old = in_new_order(old, value, self.node)
-        if self.show is not None:
-            value, old = self.show(value), self.show(old) if old is not None else None
+        if self.convert is not None:
+            value, old = self.convert(value), self.convert(old) if old is not None else None
         return RuleVariables(value, old)
 
     def _below(self, value: Any) -> Iterator[tuple[RuleNode, Any, str | int]]:
@@ -260,12 +260,12 @@ def compile_rules(node: SchemaNode, *, root: bool = False) -> RuleNode | None:
     return RuleNode(
         node=node,
         rules=rules,
-        show=conversion(node, resource=root) if rules else None,
+        convert=conversion(node, resource=root) if rules else None,
         reordering=node.unique,
         fields=fields,
         values=values,
         items=items,
-        state=any(not rule.uses_old for rule in rules) or any(each.state for each in parts),
+        has_plain_rules=any(not rule.uses_old for rule in rules) or any(each.has_plain_rules for each in parts),
         transitions=any(rule.uses_old for rule in rules) or any(each.transitions for each in parts),
         optional=any(rule.uses_old and rule.optional for rule in rules) or any(each.optional for each in parts),
         root=root,

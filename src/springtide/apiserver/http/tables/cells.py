@@ -13,6 +13,10 @@ from springtide.cluster.resources import Object
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 
+NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
+
+_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
 
 class AgeFormatter:
     """Formats ages relative to the current time."""
@@ -66,8 +70,6 @@ def _two(seconds: int, large: int, large_name: str, small: int, small_name: str)
     return f"{whole}{large_name}" + (f"{rest // small}{small_name}" if rest >= small else "")
 
 
-NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
-
 Cells = Callable[[Object, AgeFormatter], list[Any]]
 
 
@@ -110,9 +112,6 @@ def columns(*named: str, wide: tuple[str, ...] = ()) -> tuple[TableColumn, ...]:
 def _column(text: str, priority: int) -> TableColumn:
     name, _, type_ = text.partition(":")
     return TableColumn(name, type_ or "string", "name" if name == "Name" else "", priority)
-
-
-_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
 def name(item: Object) -> str:

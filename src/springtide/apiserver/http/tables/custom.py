@@ -29,6 +29,9 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">=": lambda one, other: one >= other,
 }
 
+_AGE: Object = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+_NAME = TableColumn("Name", format="name")
+
 
 def first(value: Any, path: str) -> Any:
     """Return the first value at a path; None where there is none."""
@@ -54,9 +57,7 @@ def _steps(path: str) -> tuple[Step, ...]:
 def _step(token: re.Match[str]) -> Step:
     parts = token.groupdict()
     if parts["all"] or parts["every"]:
-        return lambda value: iter(
-            value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
-        )
+        return _every
     if parts["index"] is not None:
         return _entry(int(parts["index"]))
     if parts["filter"] is not None:
@@ -104,10 +105,6 @@ def _literal(text: str | None) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return text
-
-
-_AGE: Object = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
-_NAME = TableColumn("Name", format="name")
 
 
 def custom_layout(definition: Object, version: str) -> TableLayout:

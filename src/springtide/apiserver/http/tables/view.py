@@ -17,13 +17,16 @@ from springtide.apiserver.server import ApiServer
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.transport import ListPage, WatchEvent, WatchEventType
 
+_BUILTIN = {"Pod": PODS, "HorizontalPodAutoscaler": AUTOSCALERS} | WORKLOADS | RESOURCES
+
+INCLUDED = ("None", "Metadata", "Object")
+
 
 def _plain(item: Object, ages: AgeFormatter) -> list[Any]:  # noqa: ARG001 - the table has no age
     return [item["metadata"]["name"], item["metadata"].get("creationTimestamp")]
 
 
 _PLAIN = TableLayout(columns("Name", "Created At:date"), _plain)
-_BUILTIN = {"Pod": PODS, "HorizontalPodAutoscaler": AUTOSCALERS} | WORKLOADS | RESOURCES
 
 
 def layout_of(server: ApiServer, target: RequestTarget) -> TableLayout:
@@ -35,9 +38,6 @@ def layout_of(server: ApiServer, target: RequestTarget) -> TableLayout:
         return _BUILTIN.get(kind.resource.kind, _PLAIN)
     definition = server.find(DEFINITIONS, Key("", f"{kind.resource.plural}.{kind.resource.group}"))
     return _PLAIN if definition is None else custom_layout(definition, kind.resource.version)
-
-
-INCLUDED = ("None", "Metadata", "Object")
 
 
 class TableView:

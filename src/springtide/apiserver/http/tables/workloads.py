@@ -32,6 +32,19 @@ _SOURCES = {
     "ContainerResource": "containerResource",
 }
 
+_TEMPLATE = ("Containers", "Images", "Selector")
+_JOB_STATES = (
+    ("Complete", "Complete"),
+    ("Failed", "Failed"),
+    ("", "Terminating"),
+    ("Suspended", "Suspended"),
+    ("FailureTarget", "FailureTarget"),
+    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
+)
+"""Conditions in order of precedence; the empty one stands for a job that is being deleted."""
+
+_REPLICAS = columns("Name", "Desired:integer", "Current:integer", "Ready:integer", "Age", wide=_TEMPLATE)
+
 
 def _cells(item: Object, ages: AgeFormatter) -> list[Any]:
     return [
@@ -87,18 +100,6 @@ def _percent(part: Object, otherwise: str) -> str:
 
 
 AUTOSCALERS = TableLayout(columns("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"), _cells)
-
-
-_TEMPLATE = ("Containers", "Images", "Selector")
-_JOB_STATES = (
-    ("Complete", "Complete"),
-    ("Failed", "Failed"),
-    ("", "Terminating"),
-    ("Suspended", "Suspended"),
-    ("FailureTarget", "FailureTarget"),
-    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-)
-"""Conditions in order of precedence; the empty one stands for a job that is being deleted."""
 
 
 def _deployment(item: Object, ages: AgeFormatter) -> list[Any]:
@@ -203,8 +204,6 @@ def _cron_job(item: Object, ages: AgeFormatter) -> list[Any]:
 def _scale(item: Object, ages: AgeFormatter) -> list[Any]:
     return [name(item), at(item, "spec.replicas", 0), at(item, "status.replicas", 0), age(item, ages)]
 
-
-_REPLICAS = columns("Name", "Desired:integer", "Current:integer", "Ready:integer", "Age", wide=_TEMPLATE)
 
 WORKLOADS = {
     "Deployment": TableLayout(columns("Name", "Ready", "Up-to-date", "Available", "Age", wide=_TEMPLATE), _deployment),

@@ -29,11 +29,6 @@ class UnidentifiableElement(ValueError):
     """A list entry misses a key, or has the same key as another one."""
 
 
-def field_element(name: str) -> str:
-    """Return the element of a field or map key."""
-    return "f:" + name
-
-
 def key_element(entry: Any, node: StructureNode) -> str:
     """Return the element of an entry of a keyed list."""
     if entry is None:

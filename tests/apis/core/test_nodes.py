@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from springtide.apis.core.node_record import NODE_ANNOTATIONS, NodeRecord, NodeTaint, NodeView, node_record
+from springtide.apis.core.nodes import NODE_ANNOTATIONS, NodeRecord, NodeTaint, NodeView, node_record
 
 
 def view(spec: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **metadata: Any) -> NodeView:
