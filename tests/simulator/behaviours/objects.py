@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeRecord, NodeView, node_record
+from springtide.apis.core.nodes import NodeRecord, NodeView, node_record
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
 

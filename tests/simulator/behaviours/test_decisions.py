@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.simulator.behaviours.objects import NOW, live_pod, record_of
 
-from springtide.apis.core.node_record import NodeTaint
+from springtide.apis.core.nodes import NodeTaint
 from springtide.apis.core.pod_record import TaintToleration, pod_class_of
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object

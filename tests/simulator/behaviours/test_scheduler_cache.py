@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulator.behaviours.objects import live_pod, record_of
 
-from springtide.apis.core.node_record import NodeRecord
+from springtide.apis.core.nodes import NodeRecord
 from springtide.apis.core.pod_record import pod_class_of
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from springtide.apis.core.node_record import NodeRecord, NodeTaint
-from springtide.apis.core.pod_record import PodClass, pod_class_of
+from springtide.apis.core.nodes import NodeRecord, NodeTaint
+from springtide.apis.core.pod_record import PodSchedulingClass, pod_class_of
 from springtide.simulator.behaviours import predicates
 from springtide.simulator.behaviours import scheduler as judging
 from springtide.simulator.behaviours.predicates import NodeInfo, effective_taints
@@ -36,7 +36,7 @@ pod_classes = st.builds(
 steps = st.lists(st.one_of(st.tuples(st.sampled_from("abcd"), st.none() | nodes), pod_classes), max_size=30)
 
 
-def fresh_choice(pod_class: PodClass, there: list[NodeInfo]) -> str | None:
+def fresh_choice(pod_class: PodSchedulingClass, there: list[NodeInfo]) -> str | None:
     fit = [one for one in there if not predicates.refusals(pod_class, one)]
     ranked = sorted(fit, key=lambda one: one.node.name)
     ranked.sort(key=lambda one: predicates.score(pod_class, one), reverse=True)
@@ -46,11 +46,11 @@ def fresh_choice(pod_class: PodClass, there: list[NodeInfo]) -> str | None:
 @settings(deadline=None)
 @given(steps)
 def test_cached_evaluations_do_not_change_the_choice(
-    happened: list[tuple[str, NodeInfo | None] | PodClass],
+    happened: list[tuple[str, NodeInfo | None] | PodSchedulingClass],
 ) -> None:
     judge, there = NodeScorer(), dict[str, NodeInfo]()
     for step in happened:
-        if isinstance(step, PodClass):
+        if isinstance(step, PodSchedulingClass):
             listed = [there[name] for name in sorted(there)]
             choice = judge.choose(step, listed)
             assert choice.node == fresh_choice(step, listed)
@@ -66,7 +66,7 @@ def test_cached_evaluations_do_not_change_the_choice(
 def test_only_changed_nodes_are_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
 
-    def seen(pod_class: PodClass, one: NodeInfo) -> tuple[str, ...]:
+    def seen(pod_class: PodSchedulingClass, one: NodeInfo) -> tuple[str, ...]:
         results.append(one.node.name)
         return refusals(pod_class, one)
 

@@ -164,11 +164,6 @@ class PodSchedulingClass(msgspec.Struct, frozen=True, gc=False):
     def __hash__(self) -> int:
         return hash(self.text)
 
-    def __hash__(self) -> int:
-        """Hash what differs most between classes; mappings cannot be hashed as they are."""
-        affinity = self.affinity.node_affinity if self.affinity is not None else None
-        return hash((frozenset(self.requests.items()), frozenset(self.node_selector.items()), affinity, self.priority))
-
 
 class PodOwner(msgspec.Struct, frozen=True, gc=False):
     """The controller that owns a pod."""
@@ -346,7 +341,7 @@ def pod_record(pod: PodView) -> PodRecord:
     )
 
 
-def pod_class_of(spec: Mapping[str, Any]) -> PodClass:
+def pod_class_of(spec: Mapping[str, Any]) -> PodSchedulingClass:
     """Return the class of a pod with this spec, which is plain JSON, whether or not the pod is bound."""
     try:
         return _pod_class(msgspec.json.encode({name: spec[name] for name in spec if name not in _OF_ONE_POD}))
@@ -356,7 +351,7 @@ def pod_class_of(spec: Mapping[str, Any]) -> PodClass:
 
 _OF_ONE_POD = ("nodeName", "volumes")
 """Fields of the spec that differ between the pods of a template."""
-_UNREADABLE = PodClass(unreadable=True)
+_UNREADABLE = PodSchedulingClass(unreadable=True)
 _NO_STATUS = _PodStatus()
 _NO_DETAILS = PodDetails()
 _NO_ANNOTATIONS = _Annotations()

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from springtide.apis.core.node_record import NodeRecord
-from springtide.apis.core.pod_record import PodClass, pod_class_of
+from springtide.apis.core.nodes import NodeRecord
+from springtide.apis.core.pod_record import PodSchedulingClass, pod_class_of
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import ApiError
 from springtide.cluster.pods_and_nodes import ALL_NODES
@@ -90,7 +90,7 @@ def node_states(item: Object, nodes: Iterable[NodeRecord]) -> dict[str, NodeDaem
     return {node.name: _node_state(pod_class, node) for node in nodes}
 
 
-def _node_state(pod_class: PodClass, node: NodeRecord) -> NodeDaemonState:
+def _node_state(pod_class: PodSchedulingClass, node: NodeRecord) -> NodeDaemonState:
     if not chooses(pod_class, node):
         return NodeDaemonState(should=False, may=False)
     tolerations, taints = pod_class.tolerations, effective_taints(node)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from springtide.apis.core.node_record import NodeRecord, NodeTaint, NodeView, node_record
+from springtide.apis.core.nodes import NodeRecord, NodeTaint, NodeView, node_record
 from springtide.apis.core.pod_record import TaintToleration, pod_class_of
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import parse_instant

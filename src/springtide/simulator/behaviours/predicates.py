@@ -1,7 +1,7 @@
 """Scheduling predicates and scores: whether a pod fits a node, and how well; with the messages of kube-scheduler.
 
-Pods of one template share a `PodClass`, which is parsed and evaluated once. A node that fails several predicates
-reports the first in the order of kube-scheduler, but all insufficient resources.
+Pods of one template share a `PodSchedulingClass`, which is parsed and evaluated once. A node that fails several
+predicates reports the first in the order of kube-scheduler, but all insufficient resources.
 """
 
 from __future__ import annotations
@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from springtide.apis.core.node_record import NodeRecord, NodeTaint
-from springtide.apis.core.pod_record import NodeSelectorRequirement, NodeSelectorTerm, PodClass, TaintToleration
+from springtide.apis.core.nodes import NodeRecord, NodeTaint
+from springtide.apis.core.pod_record import (
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodSchedulingClass,
+    TaintToleration,
+)
 from springtide.simulator.behaviours.resources import holds
 
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -43,7 +48,7 @@ class NodeInfo:
     pods: int
 
 
-def refusals(pod_class: PodClass, info: NodeInfo) -> tuple[str, ...]:
+def refusals(pod_class: PodSchedulingClass, info: NodeInfo) -> tuple[str, ...]:
     """Return why a pod does not fit a node; empty if it fits."""
     tolerations, node = pod_class.tolerations, info.node
     if node.unschedulable and not tolerates(tolerations, CORDON):
@@ -55,7 +60,7 @@ def refusals(pod_class: PodClass, info: NodeInfo) -> tuple[str, ...]:
     return _shortages(pod_class, info)
 
 
-def _shortages(pod_class: PodClass, info: NodeInfo) -> tuple[str, ...]:
+def _shortages(pod_class: PodSchedulingClass, info: NodeInfo) -> tuple[str, ...]:
     """Return the resources that are insufficient."""
     short = ["Too many pods"] if info.pods + 1 > info.most_pods else []
     short += [
@@ -66,7 +71,7 @@ def _shortages(pod_class: PodClass, info: NodeInfo) -> tuple[str, ...]:
     return tuple(short)
 
 
-def chooses(pod_class: PodClass, node: NodeRecord) -> bool:
+def chooses(pod_class: PodSchedulingClass, node: NodeRecord) -> bool:
     """Whether the node selector and required node affinity of a pod match a node."""
     if any(node.labels.get(key) != value for key, value in pod_class.node_selector.items()):
         return False
@@ -120,7 +125,7 @@ def is_tolerated_by(toleration: TaintToleration, taint: NodeTaint) -> bool:
     return toleration.operator == "Exists" or toleration.value == taint.value
 
 
-def score(pod_class: PodClass, info: NodeInfo) -> Score:
+def score(pod_class: PodSchedulingClass, info: NodeInfo) -> Score:
     """Score a node that fits a pod: first by PreferNoSchedule taints, then by free resources."""
     avoided = untolerated(pod_class.tolerations, info.taints, ("PreferNoSchedule",))
     parts = [
@@ -131,7 +136,7 @@ def score(pod_class: PodClass, info: NodeInfo) -> Score:
     return -len(avoided), sum(parts) // len(parts) if parts else 0
 
 
-def _requested(pod_class: PodClass, name: str) -> int:
+def _requested(pod_class: PodSchedulingClass, name: str) -> int:
     amount = pod_class.requests.get(name)
     return amount.nano if amount is not None else 0
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from springtide.apis.core.pod_record import PodClass, pod_class_of
+from springtide.apis.core.pod_record import PodSchedulingClass, pod_class_of
 from springtide.apis.forecast import format_instant
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Permission, Result, SingletonController, Watch
@@ -47,9 +47,9 @@ class NodeScorer:
     """Chooses the node of a pod, and caches evaluations by pod class."""
 
     def __init__(self) -> None:
-        self._results: dict[PodClass, list[_ClassResult]] = {}
+        self._results: dict[PodSchedulingClass, list[_ClassResult]] = {}
 
-    def choose(self, pod_class: PodClass, nodes: Sequence[NodeInfo]) -> NodeChoice:
+    def choose(self, pod_class: PodSchedulingClass, nodes: Sequence[NodeInfo]) -> NodeChoice:
         """Choose the node with the best score, the first of equals; or return why no node fits."""
         results = self._evaluated(pod_class, nodes)
         fit = [result for result in results if not result.refusals]
@@ -61,7 +61,7 @@ class NodeScorer:
         because = f"{len(fit)} of {len(nodes)} nodes fit, and this one has the most free resources"
         return NodeChoice(best.info.node.name, because)
 
-    def _evaluated(self, pod_class: PodClass, nodes: Sequence[NodeInfo]) -> list[_ClassResult]:
+    def _evaluated(self, pod_class: PodSchedulingClass, nodes: Sequence[NodeInfo]) -> list[_ClassResult]:
         before = self._results.pop(pod_class, [])
         if len(before) == len(nodes):
             results = [
@@ -77,7 +77,7 @@ class NodeScorer:
         return results
 
 
-def _evaluate(pod_class: PodClass, info: NodeInfo) -> _ClassResult:
+def _evaluate(pod_class: PodSchedulingClass, info: NodeInfo) -> _ClassResult:
     refusals = predicates.refusals(pod_class, info)
     return _ClassResult(info, refusals, (0, 0) if refusals else predicates.score(pod_class, info))
 
@@ -144,7 +144,7 @@ class Scheduler(SingletonController):
             self._cache.sync(key_of(pod), self.context.store(ALL_PODS).get(key_of(pod)))
             raise
 
-    async def _refuse(self, pod: Object, pod_class: PodClass, reason: str, message: str, now: int) -> None:
+    async def _refuse(self, pod: Object, pod_class: PodSchedulingClass, reason: str, message: str, now: int) -> None:
         move_cycle = self._cache.move_cycle
         wanted = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
         present = condition(pod, "PodScheduled") or {}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from springtide.apis.core.node_record import NodeRecord
-from springtide.apis.core.pod_record import PodClass, pod_class_of
+from springtide.apis.core.nodes import NodeRecord
+from springtide.apis.core.pod_record import PodSchedulingClass, pod_class_of
 from springtide.cluster.resources import Key, Object, key_of
 from springtide.cluster.store import Delta
 from springtide.quantity import Quantity
@@ -25,7 +25,7 @@ from springtide.simulator.behaviours.predicates import (
 class UnschedulablePod(NamedTuple):
     """An unschedulable pod and its class."""
 
-    pod_class: PodClass
+    pod_class: PodSchedulingClass
     pod: Object
 
 
@@ -34,7 +34,7 @@ class UnschedulablePods:
 
     def __init__(self) -> None:
         self._pods: dict[Key, UnschedulablePod] = {}
-        self._groups: dict[PodClass, dict[Key, None]] = {}
+        self._groups: dict[PodSchedulingClass, dict[Key, None]] = {}
 
     def __contains__(self, key: Key) -> bool:
         return key in self._pods
@@ -43,7 +43,7 @@ class UnschedulablePods:
         """List the unschedulable pods."""
         return list(self._pods)
 
-    def put(self, pod_class: PodClass, pod: Object) -> None:
+    def put(self, pod_class: PodSchedulingClass, pod: Object) -> None:
         """Add a pod."""
         key = key_of(pod)
         self.drop(key)
@@ -63,7 +63,7 @@ class UnschedulablePods:
             if not group:
                 del self._groups[unschedulable.pod_class]
 
-    def release(self, helps: Callable[[PodClass], bool]) -> dict[Key, Object]:
+    def release(self, helps: Callable[[PodSchedulingClass], bool]) -> dict[Key, Object]:
         """Remove and return the pods of the classes that an event helps."""
         helped = [pod_class for pod_class in self._groups if helps(pod_class)]
         return {key: self._pods.pop(key).pod for pod_class in helped for key in self._groups.pop(pod_class)}
@@ -170,7 +170,7 @@ class SchedulerCache:
         if self.pending.get(key_of(pod)) is pod:
             del self.pending[key_of(pod)]
 
-    def mark_unschedulable(self, pod: Object, pod_class: PodClass, *, move_cycle: int) -> None:
+    def mark_unschedulable(self, pod: Object, pod_class: PodSchedulingClass, *, move_cycle: int) -> None:
         """Mark a pod unschedulable, unless an event after `move_cycle` may have made it schedulable.
 
         A pod with a newer version in the cache, even if only by our status write, stays pending.
@@ -179,7 +179,7 @@ class SchedulerCache:
             del self.pending[key_of(pod)]
             self.unschedulable.put(pod_class, pod)
 
-    def _move_to_pending(self, helps: Callable[[PodClass], bool]) -> None:
+    def _move_to_pending(self, helps: Callable[[PodSchedulingClass], bool]) -> None:
         self.move_cycle += 1
         self.pending.update(self.unschedulable.release(helps))
 
