@@ -43,7 +43,7 @@ class Assets:
 
 
 def find(environment: Mapping[str, str] = os.environ) -> Assets:
-    """Give the programs, building them where nobody has; raises `AssetsMissing`."""
+    """Return the programs, and build them if necessary; raises `AssetsMissing`."""
     for variable in VARIABLES:
         if named := environment.get(variable):
             return Assets(Path(named), variable)

@@ -29,7 +29,7 @@ PROGRAMS: Final = {
 }
 """Every program with its module and its package."""
 _STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-"""Who is told its version when it is linked: kubectl and helm refuse a server whose version they cannot parse."""
+"""Programs with a version set at link time: kubectl and helm refuse a server whose version they cannot parse."""
 
 
 class CannotBuild(Exception):
@@ -95,10 +95,10 @@ def _go() -> str:
     if go is None:
         msg = f"{needed}, and there is none"
         raise CannotBuild(msg)
-    told = subprocess.run([go, "env", "GOVERSION"], env=_environment(), capture_output=True, text=True, check=False)
-    version = re.match(r"go(\d+)\.(\d+)", told.stdout)
+    reported = subprocess.run([go, "env", "GOVERSION"], env=_environment(), capture_output=True, text=True, check=False)
+    version = re.match(r"go(\d+)\.(\d+)", reported.stdout)
     if version is None or (int(version[1]), int(version[2])) < (int(wanted[1]), int(wanted[2])):
-        msg = f"{needed}, and this one is {told.stdout.strip() or 'broken'}"
+        msg = f"{needed}, and this one is {reported.stdout.strip() or 'broken'}"
         raise CannotBuild(msg)
     return go
 
@@ -114,7 +114,7 @@ def _alone(lock: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _tell("somebody else builds the control plane: waiting")
+            _tell("another process builds the control plane: waiting")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

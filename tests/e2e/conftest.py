@@ -17,7 +17,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell where the logs of the control plane are, if somebody will want to read them."""
+    """Report where the logs of the control plane are after a failure."""
     if terminalreporter.stats.keys() & {"failed", "error"}:
         for folder in folders:
             terminalreporter.write_line(f"logs of the control plane: {folder}")

@@ -46,9 +46,9 @@ class ControlPlane:
         self.authority = self._identities.authority.certificate
         """Who has signed the certificate of kube-apiserver."""
         self.front_proxy_authority = self._identities.front_proxy_authority.certificate
-        """Whom aggregated servers trust to tell them who asks."""
+        """The CA of the request header that aggregated servers trust."""
         self.admin = self.kubeconfig("admin", groups=ADMINS)
-        """The path of a kubeconfig for somebody who may do everything."""
+        """The path of a kubeconfig for an administrator."""
         self.token = ADMIN_TOKEN
         """A token of the same user, for those who speak HTTP themselves."""
         self.etcd = self._etcd()
@@ -88,14 +88,14 @@ class ControlPlane:
         return write_kubeconfig(self.folder / f"{user.replace(':', '-')}{port or ''}.kubeconfig", config)
 
     def kubeconfig_of_token(self, name: str, token: str, *, namespace: str = "default") -> Path:
-        """Write a kubeconfig for whoever has a token."""
+        """Write a kubeconfig for a user with a token."""
         config = self._identities.kubeconfig(self.url, by_token(token), namespace=namespace)
         return write_kubeconfig(self.folder / f"{name}.kubeconfig", config)
 
     def kubectl(
         self, *arguments: str | Path, kubeconfig: Path | None = None, text: str = "", check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl, as an admin unless told otherwise; `text` is its standard input."""
+        """Run kubectl, as an administrator by default; `text` is its standard input."""
         return self.run("kubectl", *arguments, kubeconfig=kubeconfig, text=text, check=check)
 
     def run(
@@ -169,7 +169,7 @@ class ControlPlane:
             "--requestheader-username-headers=X-Remote-User",
             f"--proxy-client-cert-file={who.front_proxy.certificate}",
             f"--proxy-client-key-file={who.front_proxy.key}",
-            # Endpoints may not lie on loopback, and nobody here looks for the server by its Service.
+            # Endpoints may not lie on loopback, and no test reaches the server by its Service.
             "--endpoint-reconciler-type=none",
             # A stop would wait for a minute until all watches have ended by themselves.
             "--shutdown-send-retry-after=true",
@@ -224,7 +224,7 @@ def running(assets: Assets, folder: Path, *, controllers: bool = True, audited: 
 
 
 def _answers(url: str, *, token: str = "") -> bool:
-    # Whether somebody answers is all that is asked: whose certificate it is, is for the tests to check.
+    # Only whether the server answers: the tests check its certificate.
     unverified = ssl.create_default_context()
     unverified.check_hostname = False
     unverified.verify_mode = ssl.CERT_NONE

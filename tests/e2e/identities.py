@@ -23,7 +23,7 @@ from springtide.cluster.certificates import CertificatePair, make_authority, mak
 LIFETIME = 2 * 86_400
 """Seconds for which everything here is valid: longer than any run of tests."""
 PROXY = "front-proxy-client"
-"""As whom kube-apiserver calls aggregated servers."""
+"""The user that kube-apiserver has towards aggregated servers."""
 _SERVER_NAMES = ("localhost", "127.0.0.1", "kubernetes.default.svc", "10.0.0.1")
 
 
@@ -115,13 +115,13 @@ def by_token(token: str) -> dict[str, Any]:
 
 
 def write_kubeconfig(path: Path, config: dict[str, Any]) -> Path:
-    """Write a kubeconfig that nobody else can read; JSON is YAML."""
+    """Write a kubeconfig that only its owner can read; JSON is YAML."""
     write_private(path, json.dumps(config, indent=2).encode())
     return path
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that nobody else can read."""
+    """Write a file that only its owner can read."""
     path.touch(0o600)
     path.write_bytes(content)
 

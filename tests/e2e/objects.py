@@ -51,8 +51,8 @@ def write(plane: ControlPlane, *objects: Object) -> None:
 
 def read(plane: ControlPlane, kind: str, name: str, namespace: str = "default") -> Object | None:
     """Read an object, or nothing where it is not there."""
-    told = plane.kubectl("get", kind, name, "--namespace", namespace, "--ignore-not-found", "--output=json").stdout
-    return json.loads(told) if told else None
+    reported = plane.kubectl("get", kind, name, "--namespace", namespace, "--ignore-not-found", "--output=json").stdout
+    return json.loads(reported) if reported else None
 
 
 def read_all(plane: ControlPlane, kind: str, *arguments: str) -> list[Object]:
@@ -62,7 +62,7 @@ def read_all(plane: ControlPlane, kind: str, *arguments: str) -> list[Object]:
 
 
 def remove(plane: ControlPlane, kind: str, names: Iterable[str]) -> None:
-    """Remove objects that may be there; nobody waits for the last of them."""
+    """Delete objects if they exist, without waiting for them to disappear."""
     plane.kubectl("delete", kind, *names, "--ignore-not-found", "--wait=false")
 
 

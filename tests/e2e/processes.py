@@ -1,4 +1,4 @@
-"""Programs that run beside the tests: each with a log and a process group of its own, and none stays behind."""
+"""Programs that run during the tests: each with a log and a process group of its own, and none stays behind."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Program:
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports of loopback that nobody uses.
+    """Find ports of loopback that are not in use.
 
     They lie below those that outgoing connections are given, so that a server can be stopped and come back under the
     same port without a stranger having got it meanwhile.

@@ -68,7 +68,7 @@ _MASKS = (
     (re.compile(r"pod-template-hash=\w+"), "pod-template-hash=GENERATED"),
     (re.compile(r"https://127\.0\.0\.1:\d+"), "SERVER"),
     (re.compile(r"/tmp/\S+"), "FILE"),
-    # Rollouts are told step by step, and which steps are seen is a matter of luck.
+    # Rollouts are printed step by step, and which steps are seen depends on timing.
     (re.compile(r"^Waiting for .*\n", re.MULTILINE), ""),
     (re.compile(r"(?<= )(\d+[smh])+( ago)?(?= *$| {2,})", re.MULTILINE), "AGE"),
     # The real controller-manager tells kubelets how long they may keep secrets; ours have none.
@@ -239,7 +239,7 @@ SESSION = (
     ),
     _step("our kinds are listed", "api-resources --api-group=springtide.dev"),
     _step("the calendar is deleted", "delete calendar desk"),
-    _step("what one may do is told", "auth can-i create deployments"),
+    _step("permissions are shown", "auth can-i create deployments"),
     _step("the deployment is deleted", "delete deployment web --cascade=foreground"),
     _step("nothing of it is left", "get deployments,replicasets,pods"),
     _step("the node is deleted", "delete node desk"),

@@ -14,10 +14,10 @@ import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.objects import calendar, install_crds
-from tests.e2e.ours import NAMESPACE
 from tests.e2e.refusals.rows import Refused
 from tests.e2e.refusals.table import RIGHT, WARNED, all_refused, path_of
-from tests.e2e.waiting import beside, eventually
+from tests.e2e.springtide_process import NAMESPACE
+from tests.e2e.waiting import eventually, in_background
 
 from springtide.cluster.admission import Webhooks, serve_webhooks
 from springtide.cluster.http import HttpTransport, load_kubeconfig
@@ -45,7 +45,7 @@ def without_webhooks(alone: ControlPlane) -> dict[str, str]:
 def asking(alone: ControlPlane, without_webhooks: dict[str, str]) -> Iterator[ControlPlane]:
     """Have our webhooks asked."""
     mistaken = calendar("mistaken", "2100-01-01", zone="Moon/Base")
-    with beside(lambda: serve(alone)):
+    with in_background(lambda: serve(alone)):
         path = "/apis/springtide.dev/v1alpha1/calendars"
         eventually("what is wrong is refused", lambda: refusal(alone, mistaken, path))
         yield alone
@@ -87,7 +87,7 @@ def answer(plane: ControlPlane, item: Object, path: str = "") -> tuple[str, list
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_what_is_wrong_is_refused_with_its_field_and_the_fix(asking: ControlPlane, row: Refused) -> None:
+def test_invalid_objects_are_refused_with_field_and_fix(asking: ControlPlane, row: Refused) -> None:
     words = refusal(asking, row.item)
 
     assert row.field in words
@@ -95,7 +95,7 @@ def test_what_is_wrong_is_refused_with_its_field_and_the_fix(asking: ControlPlan
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_the_crd_alone_refuses_what_a_schema_can_tell(without_webhooks: dict[str, str], row: Refused) -> None:
+def test_the_crd_alone_refuses_schema_violations(without_webhooks: dict[str, str], row: Refused) -> None:
     """And nothing else: the other rows show what webhooks are for."""
     words = without_webhooks[row.id]
 
@@ -105,12 +105,12 @@ def test_the_crd_alone_refuses_what_a_schema_can_tell(without_webhooks: dict[str
 
 
 @pytest.mark.parametrize("item", RIGHT, ids=lambda item: item["kind"])
-def test_what_is_right_is_accepted_without_a_word(asking: ControlPlane, item: Object) -> None:
+def test_valid_objects_are_accepted_without_warnings(asking: ControlPlane, item: Object) -> None:
     assert answer(asking, item) == ("", [])
 
 
 @pytest.mark.parametrize(("item", "words"), WARNED.values(), ids=WARNED)
-def test_what_is_probably_not_meant_is_accepted_with_a_warning(asking: ControlPlane, item: Object, words: str) -> None:
+def test_likely_mistakes_are_accepted_with_a_warning(asking: ControlPlane, item: Object, words: str) -> None:
     refused, warnings = answer(asking, item)
 
     assert refused == ""

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import conditions, read, write
-from tests.e2e.waiting import beside, eventually
+from tests.e2e.waiting import eventually, in_background
 
 from springtide.cluster.certificates import make_authority, make_serving
 from springtide.cluster.serving import RunningServer, TlsIdentity, serving
@@ -29,7 +29,7 @@ AUTHORITY = make_authority("aggregated", now=NOW, seconds=3600)
 
 @asynccontextmanager
 async def aggregated(plane: ControlPlane) -> AsyncIterator[RunningServer]:
-    """Serve an API group that tells who asks, to nobody but the real server."""
+    """Serve an API group that returns the user of a request, and trusts only the real API server."""
 
     async def whoami(request: Request) -> JSONResponse:
         return JSONResponse(
@@ -53,7 +53,7 @@ async def aggregated(plane: ControlPlane) -> AsyncIterator[RunningServer]:
 def registered(plane: ControlPlane) -> Iterator[None]:
     """Register it, through a Service that stands for this machine."""
     name = f"v1.{GROUP}"
-    with beside(lambda: aggregated(plane)) as up:
+    with in_background(lambda: aggregated(plane)) as up:
         service = {
             "apiVersion": "v1",
             "kind": "Service",
@@ -83,8 +83,8 @@ def registered(plane: ControlPlane) -> Iterator[None]:
         plane.kubectl("delete", "service", "aggregated", "--namespace=default")
 
 
-def test_a_server_behind_the_real_one_is_told_who_asks(plane: ControlPlane, registered: None) -> None:
+def test_an_aggregated_server_receives_the_user_and_groups(plane: ControlPlane, registered: None) -> None:
     """And it asks with a certificate that the front proxy's authority has signed, or it would not be answered."""
-    told = json.loads(plane.kubectl("get", "--raw", f"{PATH}/whoami").stdout)
+    reported = json.loads(plane.kubectl("get", "--raw", f"{PATH}/whoami").stdout)
 
-    assert told == {"user": "admin", "groups": ["system:masters", "system:authenticated"]}
+    assert reported == {"user": "admin", "groups": ["system:masters", "system:authenticated"]}

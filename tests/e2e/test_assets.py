@@ -61,11 +61,11 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
         pytest.param({"SPRINGTIDE_ASSETS": "", "KUBEBUILDER_ASSETS": "/b"}, "/b", id="empty-is-unset"),
     ],
 )
-def test_a_folder_that_is_named_is_taken(environment: dict[str, str], expected: str) -> None:
+def test_a_named_folder_is_used(environment: dict[str, str], expected: str) -> None:
     assert str(find(environment).folder) == expected
 
 
-def test_a_program_that_is_not_in_the_folder_is_named(tmp_path: Path) -> None:
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(AssetsMissing, match=f"SPRINGTIDE_ASSETS has no helm in {tmp_path}"):
         Assets(tmp_path, "SPRINGTIDE_ASSETS").path("helm")
 
@@ -77,7 +77,7 @@ def test_a_program_that_is_not_in_the_folder_is_named(tmp_path: Path) -> None:
         pytest.param("", "and this one is broken", id="broken"),
     ],
 )
-def test_a_compiler_that_will_not_do_is_told_with_a_way_out(
+def test_an_unsuitable_compiler_is_reported_with_a_remedy(
     compiler: Compiler, tmp_path: Path, version: str, words: str
 ) -> None:
     compiler.install(version=version)
@@ -87,7 +87,7 @@ def test_a_compiler_that_will_not_do_is_told_with_a_way_out(
     assert "SPRINGTIDE_ASSETS" in str(missing.value)
 
 
-def test_no_compiler_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AssetsMissing, match=r"needs Go 1\.26 or newer, and there is none"):
         find({"XDG_CACHE_HOME": str(tmp_path)})
@@ -114,7 +114,7 @@ def test_helm_is_built_in_its_own_module_and_the_rest_in_one(compiler: Compiler,
     assert set(folders.values()) == {str(SOURCES)}
 
 
-def test_a_build_that_was_interrupted_goes_on_where_it_stopped(compiler: Compiler, tmp_path: Path) -> None:
+def test_an_interrupted_build_resumes(compiler: Compiler, tmp_path: Path) -> None:
     folder = tmp_path / "programs"
     compiler.install(before='case "$2" in *scheduler*) echo torn > "$2"; exit 1;; esac')
     with pytest.raises(RuntimeError, match="kube-scheduler does not build"):
@@ -129,7 +129,7 @@ def test_a_build_that_was_interrupted_goes_on_where_it_stopped(compiler: Compile
     assert all(compiler.built().count(package) == 1 for package in finished)
 
 
-def test_two_builders_do_the_work_once(compiler: Compiler, tmp_path: Path) -> None:
+def test_concurrent_builders_build_once(compiler: Compiler, tmp_path: Path) -> None:
     compiler.install(before="sleep 0.02")
     folder = tmp_path / "programs"
     builders = [threading.Thread(target=build, args=(folder,)) for _ in range(3)]
@@ -141,7 +141,7 @@ def test_two_builders_do_the_work_once(compiler: Compiler, tmp_path: Path) -> No
     assert len(PROGRAMS) == len(compiler.built())
 
 
-def test_programs_are_told_their_version() -> None:
+def test_programs_are_linked_with_their_version() -> None:
     """Else kubectl cannot parse it."""
     linked = flags()[-1]
 

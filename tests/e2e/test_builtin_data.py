@@ -9,7 +9,7 @@ from tests.e2e.control_plane import ControlPlane
 from tools.builtin_kinds import INCLUDED, OUTPUT, generate
 
 
-def test_the_data_of_built_in_kinds_are_those_of_this_server(plane: ControlPlane, tmp_path: Path) -> None:
+def test_built_in_kind_data_matches_the_api_server(plane: ControlPlane, tmp_path: Path) -> None:
     for api_version in INCLUDED:
         path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
         document = plane.kubectl("get", "--raw", f"/openapi/v3/{path}").stdout

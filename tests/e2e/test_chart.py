@@ -14,8 +14,8 @@ import pytest
 import yaml
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import calendar, conditions, read, read_all, remove, restore_crds, told_dates, write
-from tests.e2e.ours import NAMESPACE, springtide, started
 from tests.e2e.processes import Program, free_ports
+from tests.e2e.springtide_process import NAMESPACE, springtide, started
 from tests.e2e.waiting import eventually
 
 from springtide.cluster.admission.configurations import VALIDATING
@@ -78,7 +78,7 @@ def mistaken() -> Object:
     return calendar("mistaken", "2100-01-01", zone="Moon/Base")
 
 
-def test_the_chart_is_sound(plane: ControlPlane) -> None:
+def test_the_chart_passes_helm_lint_and_template(plane: ControlPlane) -> None:
     done = plane.run("helm", "lint", "--strict", CHART)
 
     assert "0 chart(s) failed" in done.stdout
@@ -92,7 +92,7 @@ def test_the_chart_is_sound(plane: ControlPlane) -> None:
         pytest.param({"replica": "3"}, "replica", id="unknown-value"),
     ],
 )
-def test_values_that_make_no_sense_are_refused(plane: ControlPlane, values: dict[str, str], words: str) -> None:
+def test_invalid_values_are_refused(plane: ControlPlane, values: dict[str, str], words: str) -> None:
     settings = [f"--set={name}={value}" for name, value in values.items()]
     done = plane.run("helm", "template", RELEASE, CHART, *settings, check=False)
 
@@ -100,7 +100,7 @@ def test_values_that_make_no_sense_are_refused(plane: ControlPlane, values: dict
     assert words in done.stderr
 
 
-def test_the_rights_of_the_chart_suffice(plane: ControlPlane, released: Path, tmp_path: Path) -> None:
+def test_the_chart_roles_are_sufficient(plane: ControlPlane, released: Path, tmp_path: Path) -> None:
     """Status, conditions, events and the lease are all written, and nothing is refused on the way."""
     program = process(plane, tmp_path, released)
     write(plane, calendar("charted", "2100-01-01"), mistaken())
@@ -108,7 +108,7 @@ def test_the_rights_of_the_chart_suffice(plane: ControlPlane, released: Path, tm
         eventually(
             "the status is written", lambda: told_dates(read(plane, "calendar", "charted") or {}) == ["2100-01-01"]
         )
-        eventually("a mistake is told", lambda: conditions(read(plane, "calendar", "mistaken")).get("Ready"))
+        eventually("an error is reported", lambda: conditions(read(plane, "calendar", "mistaken")).get("Ready"))
         (event,) = eventually("an event tells of it", lambda: events(plane))
         lease = read(plane, "lease", LEASE, NAMESPACE)
 
@@ -133,7 +133,7 @@ SELDOM = {
 }
 """What a run of a few seconds does not need."""
 SIMPLE = {"manager": "manager.yaml", "controller-calendar": "controllers/calendar.yaml"}
-"""The roles of a process that runs the simplest controller: what it lacks nobody else has."""
+"""The roles of a process that runs the simplest controller: no other role has them."""
 
 
 def verbs() -> list[Any]:
@@ -153,7 +153,7 @@ def verbs() -> list[Any]:
 
 
 @pytest.mark.parametrize(("kind", "role", "resource", "verb"), verbs())
-def test_a_verb_that_is_missing_is_missed(
+def test_a_missing_verb_is_detected(
     plane: ControlPlane, released: Path, tmp_path: Path, kind: str, role: str, resource: str, verb: str
 ) -> None:
     """A process that lacks a verb says so and goes on."""
@@ -182,7 +182,7 @@ def take(plane: ControlPlane, kind: str, name: str, resource: str, verb: str) ->
     plane.kubectl("patch", kind, name, *where, "--type=merge", "--patch", json.dumps({"rules": kept}))
 
 
-def test_those_who_observe_need_no_right_to_write(plane: ControlPlane, released: Path, tmp_path: Path) -> None:
+def test_observe_mode_needs_no_write_permission(plane: ControlPlane, released: Path, tmp_path: Path) -> None:
     """The roles of controllers only read, and the process does not even try to write."""
     install(plane, mode="observe")
     role = read(plane, "clusterrole", f"{RELEASE}-controller-calendar")
@@ -205,7 +205,7 @@ def converted(plane: ControlPlane, released: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("through", ["url", "service"])
-def test_webhooks_of_the_chart_are_reached(plane: ControlPlane, converted: Path, tmp_path: Path, through: str) -> None:
+def test_the_chart_webhooks_are_reachable(plane: ControlPlane, converted: Path, tmp_path: Path, through: str) -> None:
     """At a URL, or through a Service that stands for the machine that the processes run on."""
     (port,) = free_ports(1)
     ports = {"webhooks.port": str(port), "webhooks.service.port": str(port)}
@@ -225,7 +225,7 @@ def test_webhooks_of_the_chart_are_reached(plane: ControlPlane, converted: Path,
     assert "failed calling webhook" in tried(plane, mistaken())
 
 
-def test_an_upgrade_leaves_the_bundle_alone(plane: ControlPlane, converted: Path, tmp_path: Path) -> None:
+def test_an_upgrade_keeps_the_ca_bundle(plane: ControlPlane, converted: Path, tmp_path: Path) -> None:
     """What the processes fill in is not helm's, so that no write fails after an upgrade."""
     (port,) = free_ports(1)
     values = {"webhooks.enabled": "true", "webhooks.port": str(port), "webhooks.url": f"https://127.0.0.1:{port}"}
@@ -239,7 +239,7 @@ def test_an_upgrade_leaves_the_bundle_alone(plane: ControlPlane, converted: Path
 
 
 def bundle(plane: ControlPlane) -> str:
-    """Read whom the API server is told to trust."""
+    """Read the CA bundle that the API server trusts."""
     configuration = read(plane, "validatingwebhookconfiguration", VALIDATING)
     assert configuration is not None
     (webhook,) = configuration["webhooks"]

@@ -21,9 +21,9 @@ def check_served(plane: ControlPlane, flavour: Flavour) -> None:
         name = definition["metadata"]["name"]
         found = read(plane, "crd", name)
         assert found is not None
-        told = {entry["type"]: entry["status"] for entry in found["status"]["conditions"]}
+        reported = {entry["type"]: entry["status"] for entry in found["status"]["conditions"]}
 
-        assert told == {"NamesAccepted": "True", "Established": "True"}, name
+        assert reported == {"NamesAccepted": "True", "Established": "True"}, name
         for path, served in paths_of(definition).items():
             assert plane.answers(path) is served, path
 
@@ -32,8 +32,8 @@ def test_our_crds_are_accepted_and_served(plane: ControlPlane, crds: None) -> No
     check_served(plane, Flavour.EXTENDED)
 
 
-def test_the_stock_flavour_is_accepted_and_gives_way_to_ours(assets: Assets, tmp_path: Path) -> None:
-    """Who takes a CRD over from upstream applies ours on top; in a cluster of its own, as the names are the same."""
+def test_the_upstream_crds_are_accepted_and_replaced_by_the_extended_ones(assets: Assets, tmp_path: Path) -> None:
+    """A user who replaces an upstream CRD applies ours on top; in a cluster of its own, as the names are the same."""
     with running(assets, tmp_path, controllers=False) as plane:
         install_crds(plane, Flavour.STOCK)
         check_served(plane, Flavour.STOCK)

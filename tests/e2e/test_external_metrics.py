@@ -13,9 +13,9 @@ from random import Random
 import pytest
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import conditions, read, read_all, remove, write
-from tests.e2e.ours import NAMESPACE
 from tests.e2e.processes import free_ports
-from tests.e2e.waiting import beside, eventually
+from tests.e2e.springtide_process import NAMESPACE
+from tests.e2e.waiting import eventually, in_background
 from tests.e2e.workloads import deployment, external_autoscaler, replicas_of
 
 from springtide.cluster.admission import ServiceTarget
@@ -133,7 +133,7 @@ def providing(plane: ControlPlane, name: str) -> Iterator[Provider]:
         write(plane, api_service(target))
     kubeconfig = account(plane, name)
     write(plane, pod(name))
-    with beside(lambda: serve(kubeconfig, provider, target)) as up:
+    with in_background(lambda: serve(kubeconfig, provider, target)) as up:
         provider.problem = up.problem
         yield provider
     for kind in ("service", "pod", "serviceaccount", "role", "rolebinding"):
@@ -158,14 +158,14 @@ def available(plane: ControlPlane) -> bool:
     return bool(conditions(read(plane, "apiservice", NAME)).get("Available", {}).get("status") == "True")
 
 
-def told(plane: ControlPlane, path: str) -> Object:
+def reported(plane: ControlPlane, path: str) -> Object:
     """Read something through the API server."""
     answer: Object = json.loads(plane.kubectl("get", "--raw", PATH + path).stdout)
     return answer
 
 
 def test_discovery_names_the_metrics(plane: ControlPlane, provided: Provider) -> None:
-    names = [resource["name"] for resource in told(plane, "")["resources"]]
+    names = [resource["name"] for resource in reported(plane, "")["resources"]]
 
     assert METRIC in names
 
@@ -176,7 +176,7 @@ def test_values_are_exact_and_of_one_namespace(plane: ControlPlane, provided: Pr
     provided.book.put(Key("elsewhere", "shop"), {METRIC: 9}, fresh_until=None)
 
     def values(query: str) -> dict[str, str]:
-        items = told(plane, f"/namespaces/default/{METRIC}{query}")["items"]
+        items = reported(plane, f"/namespaces/default/{METRIC}{query}")["items"]
         return {item["metricLabels"]["name"]: item["value"] for item in items}
 
     assert values("") == {"depot": "250m", "shop": "3"}
@@ -198,7 +198,7 @@ def test_a_stock_autoscaler_follows_a_series(plane: ControlPlane, provided: Prov
         remove(plane, "deployment", ["followed"])
 
 
-def test_who_does_not_lead_tells_nothing_and_nothing_is_scaled(plane: ControlPlane, provided: Provider) -> None:
+def test_a_standby_serves_no_metrics_and_nothing_is_scaled(plane: ControlPlane, provided: Provider) -> None:
     """Discovery goes on, so that the group stays available; the autoscaler says why it does nothing."""
     provided.book.put(Key("default", "led"), {METRIC: 3}, fresh_until=None)
     write(plane, deployment("led"), external_autoscaler("led", METRIC, {"matchLabels": {"name": "led"}}))
@@ -212,16 +212,14 @@ def test_who_does_not_lead_tells_nothing_and_nothing_is_scaled(plane: ControlPla
             ),
         )
         assert replicas_of(plane, "led") == 3
-        assert told(plane, "")["resources"]
+        assert reported(plane, "")["resources"]
     finally:
         provided.leads = True
         remove(plane, "hpa", ["led"])
         remove(plane, "deployment", ["led"])
 
 
-def test_the_pod_of_the_leader_bears_the_label_that_its_service_selects_by(
-    plane: ControlPlane, provided: Provider
-) -> None:
+def test_the_leader_pod_has_the_label_of_the_service_selector(plane: ControlPlane, provided: Provider) -> None:
     def marked() -> list[str]:
         pods = read_all(plane, "pods", f"--namespace={NAMESPACE}", f"--selector={LABEL}=true")
         return [item["metadata"]["name"] for item in pods]
@@ -233,22 +231,22 @@ def test_the_pod_of_the_leader_bears_the_label_that_its_service_selects_by(
     eventually("it bears it again", lambda: marked() == ["external-metrics"])
 
 
-def test_who_may_not_read_metrics_is_refused(plane: ControlPlane, provided: Provider) -> None:
-    somebody = plane.kubeconfig("somebody")
+def test_an_unauthorized_user_cannot_read_metrics(plane: ControlPlane, provided: Provider) -> None:
+    kubeconfig = plane.kubeconfig("someone")
     path = f"{PATH}/namespaces/default/{METRIC}"
 
-    refused = plane.kubectl("get", "--raw", path, kubeconfig=somebody, check=False)
+    refused = plane.kubectl("get", "--raw", path, kubeconfig=kubeconfig, check=False)
 
     assert "Forbidden" in refused.stderr
-    assert "somebody" in refused.stderr
+    assert "someone" in refused.stderr
 
 
-def test_trust_is_renewed_while_everybody_asks(plane: ControlPlane, provided: Provider) -> None:
+def test_certificates_are_renewed_under_load(plane: ControlPlane, provided: Provider) -> None:
     """No request fails because one side already has, or still has, another authority than the other."""
     bundles = set()
 
     def handed_over() -> bool:
-        assert told(plane, f"/namespaces/default/{METRIC}")["kind"] == "ExternalMetricValueList"
+        assert reported(plane, f"/namespaces/default/{METRIC}")["kind"] == "ExternalMetricValueList"
         registration = read(plane, "apiservice", NAME)
         assert registration is not None
         bundles.add(registration["spec"]["caBundle"])
@@ -257,7 +255,7 @@ def test_trust_is_renewed_while_everybody_asks(plane: ControlPlane, provided: Pr
     eventually("authorities hand over", handed_over)
 
 
-def test_a_second_provider_leaves_the_first_alone_and_says_so(plane: ControlPlane, provided: Provider) -> None:
+def test_a_second_provider_keeps_the_api_service_and_reports_it(plane: ControlPlane, provided: Provider) -> None:
     with providing(plane, "second-provider") as second:
         eventually("it says whose the API is", lambda: "has one provider" in second.problem())
 

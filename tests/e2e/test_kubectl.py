@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.machines import machines
-from tests.e2e.ours import springtide, started
 from tests.e2e.session import SESSION, Answer, Step, play
-from tests.e2e.waiting import beside
+from tests.e2e.simulated_kubelets import machines
+from tests.e2e.springtide_process import springtide, started
+from tests.e2e.waiting import in_background
 
 Answers = Mapping[str, Answer]
 
@@ -19,7 +19,7 @@ Answers = Mapping[str, Answer]
 def real(plane: ControlPlane, crds: None, tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """Play the session to a real cluster, with machines."""
     folder = tmp_path_factory.mktemp("real")
-    with beside(lambda: machines(plane)):
+    with in_background(lambda: machines(plane)):
         return {step.name: play(plane.assets.path("kubectl"), plane.admin, folder, step) for step in SESSION}
 
 
@@ -35,11 +35,11 @@ def embedded(assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Answer
 
 
 @pytest.mark.parametrize("step", SESSION, ids=lambda step: step.name.replace(" ", "-"))
-def test_kubectl_shows_the_same(real: Answers, embedded: Answers, step: Step) -> None:
+def test_kubectl_output_matches_the_real_api_server(real: Answers, embedded: Answers, step: Step) -> None:
     assert embedded[step.name] == real[step.name]
 
 
-def test_the_session_works_at_all(real: Answers) -> None:
+def test_every_session_command_succeeds(real: Answers) -> None:
     """Else two clusters could agree that nothing works."""
     failed = {name for name, answer in real.items() if answer.code}
 

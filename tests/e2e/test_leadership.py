@@ -11,23 +11,23 @@ from typing import Any
 import pytest
 from tests.e2e.control_plane import ADMINS, ControlPlane
 from tests.e2e.objects import calendar, read, read_all, remove, told_dates, write
-from tests.e2e.ours import NAMESPACE, controller, started
 from tests.e2e.output_lines import Line, line
 from tests.e2e.processes import Program
-from tests.e2e.waiting import beside, eventually
+from tests.e2e.springtide_process import NAMESPACE, controller, started
+from tests.e2e.waiting import eventually, in_background
 
 from springtide.cluster.leader_election import NAME, LeaseTiming
 
 TIMING = LeaseTiming()
 TAKEOVER = TIMING.duration + TIMING.retry * (1 + TIMING.jitter) + 10
-"""Seconds within which somebody else must lead, on a machine that has other things to do as well."""
+"""Seconds within which another process must lead, on a machine that has other things to do as well."""
 NAMES = tuple(f"led-{number}" for number in range(20))
 
 
 @pytest.fixture
 def slow(plane: ControlPlane) -> Iterator[Line]:
     """Give a line to the server on which one of the rivals can be held up."""
-    with beside(lambda: line(plane.port)) as made:
+    with in_background(lambda: line(plane.port)) as made:
         yield made
 
 
@@ -65,7 +65,7 @@ def settled(plane: ControlPlane, day: str) -> dict[str, str]:
     return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in found}
 
 
-def test_another_takes_over_from_a_leader_that_is_killed(plane: ControlPlane, rivals: tuple[Program, Program]) -> None:
+def test_a_standby_takes_over_from_a_killed_leader(plane: ControlPlane, rivals: tuple[Program, Program]) -> None:
     first, second = rivals
     before = lease(plane)
     first.kill()
@@ -78,8 +78,8 @@ def test_another_takes_over_from_a_leader_that_is_killed(plane: ControlPlane, ri
     assert after["leaseTransitions"] == before["leaseTransitions"] + 1
 
 
-def test_a_leader_that_ends_in_order_hands_over_at_once(plane: ControlPlane, rivals: tuple[Program, Program]) -> None:
-    """It gives the lease up, so nobody waits until it runs out."""
+def test_a_leader_that_stops_releases_the_lease_at_once(plane: ControlPlane, rivals: tuple[Program, Program]) -> None:
+    """It gives the lease up, so that the standby does not wait until it expires."""
     first, second = rivals
     second.wait_until("standing by", lambda: "is a candidate for the lease" in second.log.read_text())
     before = lease(plane)["holderIdentity"]
@@ -90,7 +90,7 @@ def test_a_leader_that_ends_in_order_hands_over_at_once(plane: ControlPlane, riv
     assert time.monotonic() - given_up < TIMING.duration
 
 
-def test_a_leader_that_was_halted_changes_nothing_when_it_comes_back(
+def test_a_paused_leader_writes_nothing_when_it_resumes(
     plane: ControlPlane, rivals: tuple[Program, Program], slow: Line
 ) -> None:
     """Neither by what it had sent before, and what arrives late, nor by what it still had to do."""

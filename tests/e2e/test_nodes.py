@@ -1,4 +1,4 @@
-"""Our simulated nodes beside a real scheduler and a real controller-manager: what these decide, ours carry out."""
+"""Our simulated nodes with a real scheduler and a real controller-manager: what these decide, ours carry out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.machines import machines, node
 from tests.e2e.objects import conditions, read, read_all, write
-from tests.e2e.waiting import beside, eventually
+from tests.e2e.simulated_kubelets import machines, node
+from tests.e2e.waiting import eventually, in_background
 
 from springtide.cluster.errors import TooManyRequests
 from springtide.cluster.http import HttpTransport, load_kubeconfig
@@ -23,7 +23,7 @@ from springtide.simulator.behaviours import node_lost_patch
 
 PODS = Resource("", "v1", "pods", "Pod")
 POOL = {"springtide.dev/e2e": "nodes"}
-"""What the nodes of these tests are told by: others may have nodes in the same cluster."""
+"""The label of the nodes of these tests: other tests may have nodes in the same cluster."""
 ALIVE = ("--field-selector=status.phase=Running",)
 
 
@@ -31,7 +31,7 @@ ALIVE = ("--field-selector=status.phase=Running",)
 def namespace(plane: ControlPlane) -> Iterator[str]:
     """Have two nodes that live, and a namespace."""
     plane.kubectl("create", "namespace", "machines")
-    with beside(lambda: machines(plane)):
+    with in_background(lambda: machines(plane)):
         write(plane, node("machine-1", **POOL), node("machine-2", **POOL))
         yield "machines"
         plane.kubectl("delete", "namespace", "machines")
@@ -95,7 +95,7 @@ def test_a_rollout_replaces_all_pods(plane: ControlPlane, namespace: str) -> Non
     eventually("only new pods are left", replaced)
 
 
-def test_an_eviction_that_a_budget_refuses_is_told_so(plane: ControlPlane, namespace: str) -> None:
+def test_an_eviction_refused_by_a_budget_gets_the_reason(plane: ControlPlane, namespace: str) -> None:
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -120,8 +120,8 @@ def test_an_eviction_that_a_budget_refuses_is_told_so(plane: ControlPlane, names
         asyncio.run(evict())
 
 
-def test_pods_of_a_node_that_is_lost_come_up_elsewhere(plane: ControlPlane, namespace: str) -> None:
-    """And those that were on it go when it does: nobody was there to end them."""
+def test_pods_of_a_lost_node_run_on_another_node(plane: ControlPlane, namespace: str) -> None:
+    """And those that were on it go when it does: no kubelet was there to stop them."""
     write(plane, deployment(namespace, "moving", 4))
     plane.kubectl("rollout", "status", "deployment/moving", "--namespace", namespace, "--timeout=60s")
     hit = {

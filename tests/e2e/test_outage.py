@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import calendar, read_all, remove, told_dates, write
-from tests.e2e.ours import NAMESPACE, controller, started
 from tests.e2e.processes import Program
+from tests.e2e.springtide_process import NAMESPACE, controller, started
 from tests.e2e.waiting import eventually
 
 NAMES = tuple(f"outage-{number}" for number in range(10))
@@ -30,11 +30,11 @@ def change_all(plane: ControlPlane, day: str) -> None:
     """Give calendars another day, and wait until their status says so."""
     write(plane, *(calendar(name, day) for name in NAMES))
 
-    def told() -> bool:
+    def reported() -> bool:
         found = [item for item in read_all(plane, "calendars") if item["metadata"]["name"] in NAMES]
         return len(found) == len(NAMES) and all(told_dates(item) == [day] for item in found)
 
-    eventually(f"all calendars tell of {day}", told, patience=60)
+    eventually(f"all calendars have {day}", reported, patience=60)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def change_all(plane: ControlPlane, day: str) -> None:
         pytest.param(("kube-apiserver", "etcd"), False, id="both-stopped"),
     ],
 )
-def test_nothing_is_lost_when_servers_are_restarted(
+def test_no_change_is_lost_when_servers_restart(
     plane: ControlPlane, running: Program, names: tuple[str, ...], killed: bool
 ) -> None:
     """What is written as soon as they are back is seen, and what was there is not forgotten."""
@@ -62,7 +62,7 @@ def test_nothing_is_lost_when_servers_are_restarted(
     assert "Traceback" not in running.log.read_text()
 
 
-def test_a_long_outage_costs_the_lease_and_nothing_else(plane: ControlPlane, running: Program) -> None:
+def test_a_long_outage_only_loses_the_lease(plane: ControlPlane, running: Program) -> None:
     """Past its deadline the leader steps down; when the server is back it leads again and catches up."""
     plane.apiserver.kill()
     running.wait_until("aware that it lost the lease", lambda: "is not the leader any more" in running.log.read_text())

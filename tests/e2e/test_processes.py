@@ -1,4 +1,4 @@
-"""Programs beside the tests: they are watched, and they never outlive whoever started them."""
+"""Programs during the tests: they are watched, and they never outlive the process that started them."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_a_program_can_be_stopped_and_started_again(sleeper: Program) -> None:
     assert sleeper.pid != first
 
 
-def test_one_that_is_halted_can_be_stopped(sleeper: Program) -> None:
+def test_a_halted_program_can_be_stopped(sleeper: Program) -> None:
     sleeper.start()
     sleeper.signal(signal.SIGSTOP)
 
     assert sleeper.stop() == -signal.SIGTERM
 
 
-def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
+def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     stubborn = Program(
         "stubborn", ["sh", "-c", "trap '' TERM; echo deaf; sleep 300 & wait; wait"], log=tmp_path / "log"
     )
@@ -63,7 +63,7 @@ def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     assert stubborn.stop(patience=0.2) == -signal.SIGKILL
 
 
-def test_one_that_ends_too_early_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_program_that_exits_early_is_reported_with_its_last_output(tmp_path: Path) -> None:
     broken = Program("broken", ["sh", "-c", "echo no such flag >&2; exit 2"], log=tmp_path / "log")
     broken.start()
 
@@ -72,7 +72,7 @@ def test_one_that_ends_too_early_is_told_with_its_last_words(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of the death of their parents")
-def test_programs_die_with_whoever_started_them(tmp_path: Path) -> None:
+def test_programs_die_with_their_parent_process(tmp_path: Path) -> None:
     """Also where it is killed, and can clear nothing away."""
     with subprocess.Popen(
         [sys.executable, "-c", _STARTER, str(tmp_path / "log")],

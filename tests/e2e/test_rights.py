@@ -1,7 +1,7 @@
 """The rights that the chart gives, held against what our processes ask for: an audit log says what that was.
 
 Everything is on, and there is something to do for every controller. Nothing that is asked for is refused, and no right
-is there that nobody makes use of.
+is granted without being used.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.objects import calendar, install_crds, read, read_all, write
-from tests.e2e.ours import NAMESPACE, springtide, started
 from tests.e2e.processes import Program, free_ports
+from tests.e2e.springtide_process import NAMESPACE, springtide, started
 from tests.e2e.waiting import eventually
 from tests.e2e.workloads import deployment, target
 
@@ -240,7 +240,7 @@ def _covers(right: Right, used: Right) -> bool:
     return right == used
 
 
-def test_every_right_is_made_use_of(released: Released) -> None:
+def test_every_permission_is_used(released: Released) -> None:
     """Who may list objects may read each, by custom; all else that is granted is needed."""
     rights = granted(released.plane)
     unused: list[Any] = ["everything"]
@@ -252,11 +252,11 @@ def test_every_right_is_made_use_of(released: Released) -> None:
     try:
         eventually("every right is made use of", all_used, patience=90)
     except AssertionError as late:
-        raise AssertionError(f"nobody needs {', '.join(unused)}") from late
+        raise AssertionError(f"not used: {', '.join(unused)}") from late
 
 
-def test_nothing_is_refused(released: Released) -> None:
-    """Whatever was asked for was allowed, and everybody has done his work."""
+def test_no_request_is_forbidden(released: Released) -> None:
+    """No request was forbidden, and all controllers have done their work."""
     plane = released.plane
     eventually("a rule has fired", lambda: _replicas(read(plane, "deployment", "fired")) == 2)
     eventually("an autoscaler has followed", lambda: _replicas(read(plane, "deployment", "followed")) == 3)

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import conditions, read, remove, write
-from tests.e2e.ours import NAMESPACE, controller, started
 from tests.e2e.processes import free_ports
 from tests.e2e.prometheus import Prometheus, find
+from tests.e2e.springtide_process import NAMESPACE, controller, started
 from tests.e2e.waiting import eventually
 from tests.e2e.workloads import Sizes, deployment, external_autoscaler, replicas_of, target
 
@@ -34,9 +34,9 @@ SCRAPED = f'max({METRIC}{{name="schedule",job="springtide"}})'
 """A query for Prometheus: series have this label where they were scraped, and only there."""
 BEFORE, DURING = 2, 5
 AHEAD = 30
-"""Seconds until the window opens: everybody follows the value before it by then."""
+"""Seconds until the window opens: all targets follow the value before it by then."""
 OPEN = 40
-"""Seconds for which it is open: longer than anybody takes to notice."""
+"""Seconds for which it is open: longer than any controller takes to react."""
 PATIENCE = 90.0
 BY_PROMETHEUS = pytest.param(
     "by-prometheus",
@@ -196,7 +196,7 @@ def federated_autoscaler(name: str) -> Object:
 
 
 def bounded_autoscaler(name: str) -> Object:
-    """Write a HorizontalPodAutoscaler whose metric nobody measures: only its bounds count."""
+    """Write a HorizontalPodAutoscaler whose metric is not measured: only its bounds count."""
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
     spec = {"scaleTargetRef": target(name), "minReplicas": 1, "maxReplicas": 10, "metrics": [cpu]}
     return ours("HorizontalPodAutoscaler", name, spec, "autoscaling/v2")
@@ -238,12 +238,12 @@ def test_the_window_opens_and_is_followed(times: Times, name: str) -> None:
     assert times.opens <= at < times.closes
 
 
-def test_the_status_tells_what_is_and_what_comes(plane: ControlPlane, times: Times) -> None:
-    def told() -> tuple[Any, ...]:
+def test_the_status_has_the_present_and_the_next_value(plane: ControlPlane, times: Times) -> None:
+    def reported() -> tuple[Any, ...]:
         status = (seen(plane, "metricsproducer", "schedule") or {}).get("scheduledCapacity") or {}
         return tuple(status.get(name) for name in ("currentValue", "nextValue", "nextValueTime"))
 
-    eventually("the open window", lambda: told() == (DURING, BEFORE, format_instant(times.closes)))
+    eventually("the open window", lambda: reported() == (DURING, BEFORE, format_instant(times.closes)))
 
 
 @pytest.mark.parametrize("name", FOLLOWERS)
@@ -291,8 +291,8 @@ def test_a_cron_rule_moves_both_bounds_of_a_stock_autoscaler(plane: ControlPlane
 
 
 @pytest.mark.skipif(find() is None, reason="there is no prometheus here: install Debian's package of that name")
-def test_prometheus_is_asked_for_those_whom_a_grant_allows_it(plane: ControlPlane, times: Times) -> None:
-    """And for nobody else: who may not is told what is missing."""
+def test_prometheus_is_queried_for_granted_namespaces_only(plane: ControlPlane, times: Times) -> None:
+    """Other namespaces get a condition that says what is missing."""
 
     def refusals() -> list[str]:
         found = conditions(read(plane, "horizontalautoscaler", "by-prometheus", UNTRUSTED))

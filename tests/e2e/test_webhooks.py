@@ -14,8 +14,8 @@ import pytest
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.objects import calendar, install_crds, read, write
-from tests.e2e.ours import NAMESPACE
-from tests.e2e.waiting import beside, eventually
+from tests.e2e.springtide_process import NAMESPACE
+from tests.e2e.waiting import eventually, in_background
 
 from springtide.cluster.admission import Webhooks, serve_webhooks
 from springtide.cluster.admission.configurations import MUTATING, VALIDATING
@@ -37,7 +37,7 @@ def asking(assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with running(assets, tmp_path_factory.mktemp("asking"), controllers=False) as plane:
         install_crds(plane)
         plane.kubectl("create", "namespace", NAMESPACE)
-        with beside(lambda: serve(plane)):
+        with in_background(lambda: serve(plane)):
             eventually("v1beta1 is served", lambda: plane.answers("/apis/karpenter.sh/v1beta1/nodepools"))
             eventually("what is wrong is refused", lambda: refusal(plane, MISTAKEN))
             yield plane
@@ -77,7 +77,7 @@ def pool(name: str, group: str = "springtide.dev", version: str = "v1", **disrup
     }
 
 
-def test_what_only_we_know_to_be_wrong_is_refused(asking: ControlPlane) -> None:
+def test_webhooks_refuse_what_the_schema_allows(asking: ControlPlane) -> None:
     """In the words of `springtide check`."""
     words = refusal(asking, MISTAKEN)
 
@@ -85,7 +85,7 @@ def test_what_only_we_know_to_be_wrong_is_refused(asking: ControlPlane) -> None:
     assert "expected an IANA name" in words
 
 
-def test_everything_that_is_wrong_is_told_at_once(asking: ControlPlane) -> None:
+def test_all_problems_are_reported_at_once(asking: ControlPlane) -> None:
     item = calendar("mistaken", zone="Moon/Base")
     item["spec"]["holidays"] = {"country": "ZZ"}
     words = refusal(asking, item)
@@ -94,13 +94,13 @@ def test_everything_that_is_wrong_is_told_at_once(asking: ControlPlane) -> None:
     assert "* spec.holidays.country: " in words
 
 
-def test_what_is_right_is_accepted_without_a_word(asking: ControlPlane) -> None:
+def test_valid_objects_are_accepted_without_warnings(asking: ControlPlane) -> None:
     done = asking.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(calendar("right", "2100-01-01")))
 
     assert done.stderr == ""
 
 
-def test_a_change_that_mends_nothing_else_passes(asking: ControlPlane) -> None:
+def test_a_change_that_leaves_old_problems_is_accepted(asking: ControlPlane) -> None:
     """Labels of an object can be changed whatever we think of its spec, and so it can be deleted."""
     write(asking, calendar("labelled", "2100-01-01"))
 
@@ -108,7 +108,7 @@ def test_a_change_that_mends_nothing_else_passes(asking: ControlPlane) -> None:
     assert asking.kubectl("delete", "calendar", "labelled").stderr == ""
 
 
-def test_objects_of_others_pass(asking: ControlPlane) -> None:
+def test_objects_of_other_projects_are_accepted(asking: ControlPlane) -> None:
     """The same mistake is refused in a pool of ours, and none of our business in one of another project."""
     mistake: dict[str, Any] = {"budgets": [{"nodes": "1", "schedule": "0 9 31 2 *", "duration": "8h"}]}
     mine, theirs = pool("mine", **mistake), pool("theirs", group="karpenter.k8s.aws", **mistake)
@@ -117,7 +117,7 @@ def test_objects_of_others_pass(asking: ControlPlane) -> None:
     assert 'The NodePool "mine" is invalid' in refusal(asking, mine)
 
 
-def test_reasons_are_stored_as_they_are_spelt_upstream(asking: ControlPlane) -> None:
+def test_reasons_are_stored_in_upstream_spelling(asking: ControlPlane) -> None:
     write(asking, pool("mended", budgets=[{"nodes": "1", "reasons": ["empty", "drifted"]}]))
     stored = read(asking, "nodepools.v1.karpenter.sh", "mended")
 
@@ -125,7 +125,7 @@ def test_reasons_are_stored_as_they_are_spelt_upstream(asking: ControlPlane) -> 
     assert stored["spec"]["disruption"]["budgets"][0]["reasons"] == ["Empty", "Drifted"]
 
 
-def test_a_pool_is_read_and_written_in_both_versions(asking: ControlPlane) -> None:
+def test_a_node_pool_is_read_and_written_in_both_versions(asking: ControlPlane) -> None:
     """Both ways over our webhook: v1 is stored, and v1beta1 comes back as it was written."""
     written = pool("older", version="v1beta1", consolidationPolicy="WhenUnderutilized", expireAfter="24h")
     asking.kubectl("create", "-f", "-", text=json.dumps(written))
@@ -141,7 +141,7 @@ def test_a_pool_is_read_and_written_in_both_versions(asking: ControlPlane) -> No
     assert older["metadata"]["uid"] == newer["metadata"]["uid"]
 
 
-def test_trust_is_renewed_while_everybody_asks(asking: ControlPlane) -> None:
+def test_certificates_are_renewed_under_load(asking: ControlPlane) -> None:
     """No question fails because one side already has, or still has, another authority than the other."""
     before = bundle(asking)
     deadline = time.monotonic() + 30
@@ -152,7 +152,7 @@ def test_trust_is_renewed_while_everybody_asks(asking: ControlPlane) -> None:
     assert bundle(asking, MUTATING, "mutatingwebhookconfiguration") - before
 
 
-def test_a_secret_that_somebody_removes_is_made_anew(asking: ControlPlane) -> None:
+def test_a_deleted_secret_is_created_again(asking: ControlPlane) -> None:
     """With other keys; what was trusted stays so, so that no question fails meanwhile."""
     before = bundle(asking)
     asking.kubectl("delete", "secret", SECRET_NAME, "--namespace", NAMESPACE)
@@ -163,7 +163,7 @@ def test_a_secret_that_somebody_removes_is_made_anew(asking: ControlPlane) -> No
 
 
 def bundle(plane: ControlPlane, name: str = VALIDATING, kind: str = "validatingwebhookconfiguration") -> set[str]:
-    """Give the authorities that the API server is told to trust."""
+    """Give the CA bundle that the API server trusts."""
     configuration = read(plane, kind, name)
     assert configuration is not None
     (webhook,) = configuration["webhooks"]

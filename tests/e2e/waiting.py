@@ -29,7 +29,7 @@ _PATIENCE = 60.0
 
 
 @contextmanager
-def beside(make: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[T]:
+def in_background(make: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[T]:
     """Keep an asynchronous block open for as long as this one lasts; what fails in either fails here."""
     entered: Future[tuple[T, Callable[[], object]]] = Future()
 
@@ -45,7 +45,7 @@ def beside(make: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[T]:
                 raise
             entered.set_exception(failure)
 
-    with ThreadPoolExecutor(1, "beside") as thread:
+    with ThreadPoolExecutor(1, "background") as thread:
         living = thread.submit(asyncio.run, live())
         value, leave = entered.result(_PATIENCE)
         try:

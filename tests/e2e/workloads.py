@@ -1,4 +1,4 @@
-"""Workloads of a real cluster that something scales; they run nowhere, and nobody minds."""
+"""Workloads of a real cluster that something scales; they run nowhere, as no test needs their pods."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def keep_what_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def skip_the_deadline_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody asks before a write leaves whether the lease is still ours."""
+    """The client does not check before a write that the process still holds the lease."""
     monkeypatch.setattr(LeadershipTerm, "permit", lambda self: None)
 
 
@@ -63,7 +63,7 @@ def ignore_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def take_a_conflict_for_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is too late for the lease believes to hold it."""
+    """A candidate that loses the race for the lease takes itself for the leader."""
     take = LeaderElector._take
 
     async def careless(self: LeaderElector, term: LeadershipTerm, lease: Object) -> Any:
@@ -86,7 +86,7 @@ def drop_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget_instants(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is called again at the time that they asked for."""
+    """Keys are not requeued at the time that the controller returned."""
     monkeypatch.setattr(WorkQueue, "add_at", lambda self, key, at: None)
 
 
@@ -118,7 +118,7 @@ def take_a_conflict_for_done(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def take_a_timeout_for_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write whose outcome nobody knows is taken for one that took effect."""
+    """A write with an unknown outcome is taken for one that succeeded."""
     patch_once = Client.patch
 
     async def careless(self: Client, *arguments: Any, **how: Any) -> Object:

@@ -52,7 +52,7 @@ def calendar(name: str, **spec: Any) -> Object:
 
 
 class TokensStay(Invariant):
-    """No token that somebody has put on a calendar goes, as long as the calendar is there: no update is lost."""
+    """No update is lost: a token written to a calendar stays until the calendar is deleted."""
 
     def wrote(self, world: World, written: CommittedWrite) -> None:
         """Compare the tokens before and after."""
@@ -66,7 +66,7 @@ class TokensStay(Invariant):
 
 
 class PausedStays(Invariant):
-    """What people have paused is not written, not even by somebody who had decided before."""
+    """Paused objects are not written, not even by a controller that decided before the pause."""
 
     def wrote(self, world: World, written: CommittedWrite) -> None:
         """Look at what the write has met."""

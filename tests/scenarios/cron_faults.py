@@ -107,7 +107,7 @@ LOST = cron(
 
 
 @dataclass
-class _Told:
+class _Reported:
     """What was recorded of a rule over the whole trace."""
 
     times: list[str] = field(default_factory=list)
@@ -117,12 +117,12 @@ class _Told:
 class EveryFiringIsRecordedOnce(Invariant):
     """Every due firing is recorded exactly once, as successful, failed or missed; and nothing else is.
 
-    Where nobody has looked at an object until it is edited, nothing tells what it was before: it begins then. Where
-    nobody has looked at it while a rule was suspended, nothing tells that it was.
+    If no controller read an object before it was edited, its earlier state is unknown: it begins with the edit. If
+    no controller read it while a rule was suspended, the suspension is unknown.
     """
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], _Told] = {}
+        self._reported: dict[tuple[str, str], _Reported] = {}
         self._begun: dict[str, int] = {}
         self._suspension_seen = True
 
@@ -138,31 +138,31 @@ class EveryFiringIsRecordedOnce(Invariant):
                 self._suspension_seen = not marks["low"].in_force
         # What can only be recorded together, and is more than a history keeps, is told by the reason of the write.
         for name, count in _TOGETHER.findall(written.write.because):
-            told = self._told.setdefault((written.key.name, name), _Told())
-            told.more += int(count) - len(_applied(written.new, name) - _applied(written.old or {}, name))
+            reported = self._reported.setdefault((written.key.name, name), _Reported())
+            reported.more += int(count) - len(_applied(written.new, name) - _applied(written.old or {}, name))
         before = Counter((name, at) for name, at, _ in _records(written.old or {}))
         for name, at, message in _records(written.new):
             before[name, at] -= 1
             if before[name, at] >= 0:
                 continue
-            told = self._told.setdefault((written.key.name, name), _Told())
-            if at in told.times:
+            reported = self._reported.setdefault((written.key.name, name), _Reported())
+            if at in reported.times:
                 msg = f"rule {name} of {written.key} is recorded twice for {at}"
                 raise InvariantViolated(msg)
-            told.times.append(at)
-            told.more += sum(int(count) for count in _MORE.findall(message))
+            reported.times.append(at)
+            reported.more += sum(int(count) for count in _MORE.findall(message))
 
     def end(self, world: World) -> None:
         """Compare with what was due."""
         for expected in EXPECTED:
             begun = self._begun.get(expected.object, _BEGIN)
             due = list(expected.due(begun, suspension_seen=self._suspension_seen))
-            told = self._told.get((expected.object, expected.rule), _Told())
-            unknown = [at for at in told.times if at not in due]
-            if unknown or len(told.times) + told.more != len(due):
+            reported = self._reported.get((expected.object, expected.rule), _Reported())
+            unknown = [at for at in reported.times if at not in due]
+            if unknown or len(reported.times) + reported.more != len(due):
                 msg = (
                     f"rule {expected.rule} of {expected.object} was due at {due}, and recorded are"
-                    f" {sorted(told.times)} and {told.more} more"
+                    f" {sorted(reported.times)} and {reported.more} more"
                 )
                 raise InvariantViolated(msg)
 

@@ -117,7 +117,7 @@ def timeline() -> Timeline[int]:
 
 
 class TheScheduleIsFollowed(Invariant):
-    """Nobody ever sets what the schedule did not ask for; and in the end everybody says what it asks for."""
+    """Only values of the schedule are ever set, and in the end all objects have its value."""
 
     def __init__(self, books: list[SeriesStore]) -> None:
         self._books = books
@@ -131,7 +131,7 @@ class TheScheduleIsFollowed(Invariant):
         if written.write.manager == "springtide-horizontal-autoscaler" and written.resource.kind == "Deployment":
             size = (written.new or {})["spec"]["replicas"]
             if size not in self._asked:
-                raise InvariantViolated(f"{size} replicas were set, which nobody has asked for by then")
+                raise InvariantViolated(f"{size} replicas were set, which the schedule does not contain by then")
 
     def end(self, world: World) -> None:
         """Compare everything with the schedule."""

@@ -27,14 +27,14 @@ def test_a_thousand_seeds_break_nothing(first: int) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 20, 10))
-def test_nothing_is_missed_where_nothing_comes_again(first: int) -> None:
+def test_no_window_is_missed_without_resync(first: int) -> None:
     """Every wake-up counts: of failures, of instants, of changes."""
     play(quiet_calendars(), LENGTH, range(first, first + 10))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("first", range(1000, 1200, _BLOCK))
-def test_two_hundred_seeds_miss_nothing(first: int) -> None:
+def test_two_hundred_seeds_miss_no_window(first: int) -> None:
     """The same, more often."""
     play(quiet_calendars(), LENGTH, range(first, first + _BLOCK))
 
@@ -61,7 +61,7 @@ def _breaks(scenario: Scenario, seed: int) -> bool:
     return False
 
 
-def test_faults_do_strike() -> None:
+def test_faults_are_injected() -> None:
     """A calm world would break nothing either: leadership must change hands, and processes must be restarted."""
     (outcome,) = play(calendar_lease(), LENGTH, [3])
 

@@ -26,7 +26,7 @@ _ENOUGH = 10
 
 @pytest.mark.parametrize("first", range(0, 6, 3))
 def test_a_sample_of_seeds_breaks_nothing(first: int) -> None:
-    """Whoever dies, wherever, the trace holds one record of each firing, and no write of a second writer."""
+    """Whichever process crashes, the trace holds one record of each firing, and no write of a second writer."""
     play(cron_under_faults(), LENGTH, range(first, first + 3))
 
 
@@ -87,7 +87,7 @@ def make_up_for_suspended_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def call_everything_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens to what went wrong at the target."""
+    """Errors of the target are ignored."""
 
     async def deaf(*given: Any, **more: Any) -> dict[str, ApplyFailure]:
         await apply_executions(*given, **more)

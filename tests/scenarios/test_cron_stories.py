@@ -88,8 +88,8 @@ def test_two_peaks_in_two_zones_while_clocks_change() -> None:
     assert history(outcome, "scale-up-america-los-angeles")["nextExecutionTime"] == "2026-03-10T14:30:00Z"
 
 
-def test_a_peak_that_finds_the_minimum_as_it_wants_it() -> None:
-    """Both zones ask for a thousand: whoever comes second writes nothing, and has succeeded all the same."""
+def test_a_peak_whose_minimum_is_already_set_writes_nothing() -> None:
+    """Both zones request a thousand: the second rule writes nothing, and succeeds."""
     made = cron(
         rule("scale-up-asia-shanghai", "30 07 * * *", targetMinReplicas=1000, timeZone="Asia/Shanghai"),
         rule("scale-up-america-los-angeles", "30 07 * * *", targetMinReplicas=1000, timeZone="America/Los_Angeles"),

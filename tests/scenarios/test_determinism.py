@@ -20,7 +20,7 @@ def _trace(story: str, seed: int, hash_seed: str, *options: str) -> bytes:
 
 
 @pytest.mark.parametrize("story", ["lease", "year"])
-def test_two_processes_tell_the_same_story(story: str) -> None:
+def test_two_processes_produce_the_same_trace(story: str) -> None:
     """Neither hash randomisation nor the layout of memory nor asyncio's debug mode makes a difference."""
     first = _trace(story, 5, "1")
     second = _trace(story, 5, "4711", "-X", "dev", "-W", "ignore")
@@ -29,11 +29,11 @@ def test_two_processes_tell_the_same_story(story: str) -> None:
     assert first == second
 
 
-def test_another_seed_tells_another_story() -> None:
+def test_another_seed_produces_another_trace() -> None:
     assert calendar_lease().run(LENGTH, seed=1).trace_bytes() != calendar_lease().run(LENGTH, seed=2).trace_bytes()
 
 
-def test_a_run_leaves_nothing_behind_for_the_next_one() -> None:
+def test_a_run_does_not_affect_the_next_run() -> None:
     """Caches of compiled schemas and the like are shared by all worlds of a process."""
     first = calendar_lease().run(LENGTH, seed=4).trace_bytes()
     calendar_lease().run(LENGTH, seed=9)

@@ -130,7 +130,7 @@ def _foretold(explanation: Explanation, value: Callable[[Any], Any] = lambda val
     return [(one.at, value(one.value)) for one in explanation.next]
 
 
-def test_a_schedule_and_its_autoscaler_do_what_was_foretold_across_the_end_of_summer_time() -> None:
+def test_a_schedule_and_its_autoscaler_match_explain_across_the_end_of_summer_time() -> None:
     album = Album()
     outcome = _play(
         [PEAK, autoscaler(metric(), least=1, most=5, behavior=AT_ONCE), deployment(1)],
@@ -155,7 +155,7 @@ def test_a_schedule_and_its_autoscaler_do_what_was_foretold_across_the_end_of_su
     assert "6 replicas" in day.because[0]
 
 
-def test_what_is_held_back_comes_when_it_was_said_to_come() -> None:
+def test_a_delayed_scale_down_comes_when_explain_said() -> None:
     album = Album()
     outcome = _play(
         [PEAK, autoscaler(metric(), least=1, most=10), deployment(1)],
@@ -168,7 +168,7 @@ def test_what_is_held_back_comes_when_it_was_said_to_come() -> None:
     assert _scaled(outcome, "web", held.subject.at) == [(stop.until, 2)]
 
 
-def test_rules_do_what_was_foretold_and_their_past_is_told() -> None:
+def test_rules_match_explain_and_their_history_is_shown() -> None:
     album = Album()
     outcome = _play(
         [NIGHTLY, deployment(1, "batch")],

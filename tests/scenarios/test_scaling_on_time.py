@@ -43,7 +43,7 @@ def test_a_thousand_seeds_end_where_the_schedule_says(first: int) -> None:
     play(scaling_under_faults(), LENGTH, range(first, first + _BLOCK))
 
 
-def test_a_producer_that_forgets_to_come_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_producer_without_requeue_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """An invariant that catches nothing is worth nothing."""
     reconcile = MetricsProducerController.reconcile
 

@@ -74,14 +74,14 @@ class Writes(Invariant):
         self.seen += 1
 
 
-def test_a_word_gives_a_new_scenario() -> None:
+def test_each_builder_method_returns_a_new_scenario() -> None:
     BASE.given(calendar("other"))
 
     with pytest.raises(NotFound):
         BASE.run("1m").object("Calendar", "other")
 
 
-def test_nobody_acts_unless_somebody_runs() -> None:
+def test_without_processes_nothing_changes() -> None:
     assert _status(BASE) is None
     assert _status(BASE.running(CalendarController)) == ["2026-12-24"]
 
@@ -106,11 +106,11 @@ def test_actions_happen_at_their_time() -> None:
         .run("1h")
     )
 
-    told = [(entry.at % 3600, entry.verb, entry.because) for entry in outcome.trace if entry.kind == "ConfigMap"]
-    assert told == [(600, "create", ""), (1200, "patch", "it was wrong"), (1800, "delete", "")]
+    reported = [(entry.at % 3600, entry.verb, entry.because) for entry in outcome.trace if entry.kind == "ConfigMap"]
+    assert reported == [(600, "create", ""), (1200, "patch", "it was wrong"), (1800, "delete", "")]
 
 
-def test_what_happens_again_and_again_ends_before_the_world_settles() -> None:
+def test_repeated_actions_end_before_the_world_settles() -> None:
     seen: list[int] = []
 
     async def note(world: World) -> None:
@@ -136,7 +136,7 @@ def test_workloads_are_scaled_and_lost_nodes_lose_their_pods() -> None:
     assert outcome.object("Deployment", "web")["status"]["availableReplicas"] == 6
 
 
-def test_a_process_that_crashes_starts_anew_and_catches_up() -> None:
+def test_a_crashed_process_restarts_and_catches_up() -> None:
     scenario = BASE.running(CalendarController).at("1m", crash("springtide-0", downtime=600))
     edited = scenario.at("2m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
 
@@ -144,7 +144,7 @@ def test_a_process_that_crashes_starts_anew_and_catches_up() -> None:
     assert _status(edited, "15m") == ["2026-12-25"]
 
 
-def test_a_process_that_stands_still_goes_on_where_it_was() -> None:
+def test_a_paused_process_continues_where_it_stopped() -> None:
     scenario = BASE.running(CalendarController).at("1m", pause("springtide-0", 600))
     edited = scenario.at("2m", edit("Calendar", "holidays", {"spec": {"dates": ["2026-12-25"]}}))
 
@@ -153,7 +153,7 @@ def test_a_process_that_stands_still_goes_on_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("disturbance", [restart_server(30), compact()], ids=["restart", "compaction"])
-def test_controllers_do_not_notice_what_the_server_does(disturbance: Any) -> None:
+def test_a_server_restart_does_not_restart_controllers(disturbance: Any) -> None:
     scenario = (
         BASE.running(CalendarController)
         .at("5m", disturbance)
@@ -163,7 +163,7 @@ def test_controllers_do_not_notice_what_the_server_does(disturbance: Any) -> Non
     assert _status(scenario, "15m") == ["2026-12-25"]
 
 
-def test_a_replica_takes_over_when_the_leader_is_gone() -> None:
+def test_a_standby_takes_over_when_the_leader_is_gone() -> None:
     outcome = (
         BASE.running(CalendarController, replicas=2)
         .at("1m", crash("springtide-0", downtime=3000), crash("springtide-1", downtime=30))
@@ -177,7 +177,7 @@ def test_a_replica_takes_over_when_the_leader_is_gone() -> None:
     )
 
 
-def test_a_program_of_ones_own_gets_a_connection_a_clock_and_an_identity() -> None:
+def test_a_custom_program_gets_a_connection_a_clock_and_an_identity() -> None:
     async def program(incarnation: ProcessRun) -> None:
         await incarnation.clock.sleep(60)
         body = _config_map(incarnation.identity)
@@ -198,7 +198,7 @@ def test_a_program_that_fails_ends_the_scenario_with_its_failure() -> None:
     assert "with seed 8" in caught.value.__notes__[0]
 
 
-def test_a_controller_that_fails_ends_the_scenario_although_it_would_go_on_in_production() -> None:
+def test_a_controller_error_ends_the_scenario() -> None:
     class Failing(CalendarController):
         async def reconcile(self, key: Key, now: int) -> Any:
             await super().reconcile(key, now)
@@ -218,7 +218,7 @@ def test_objects_without_a_zone_are_in_that_of_the_controllers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "told"),
+    ("scenario", "reported"),
     [
         pytest.param(BASE.at("5h", delete("Calendar", "x")), "after 18000 s, but a run of 1h ends", id="too late"),
         pytest.param(
@@ -227,17 +227,17 @@ def test_objects_without_a_zone_are_in_that_of_the_controllers() -> None:
         pytest.param(BASE.settling("2h"), "is not longer than the time to settle", id="settles all the time"),
     ],
 )
-def test_what_could_never_happen_is_refused(scenario: Scenario, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_impossible_scenarios_are_refused(scenario: Scenario, reported: str) -> None:
+    with pytest.raises(ValueError, match=reported):
         scenario.run("1h")
 
 
-def test_no_time_between_two_events_is_refused() -> None:
+def test_a_repetition_without_an_interval_is_refused() -> None:
     with pytest.raises(ValueError, match="is too short a period"):
         BASE.every("0s", delete("Calendar", "x"))
 
 
-def test_a_seed_that_fails_tells_how_to_play_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_seed_reports_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Never(Invariant):
         def end(self, world: World) -> None:
             raise InvariantViolated("never")
@@ -247,13 +247,13 @@ def test_a_seed_that_fails_tells_how_to_play_it_again(monkeypatch: pytest.Monkey
 
     (note,) = caught.value.__notes__
     assert note.startswith("repeat it with: SPRINGTIDE_SEED=12 .venv/bin/python -m pytest -n0 ")
-    assert note.endswith("::test_a_seed_that_fails_tells_how_to_play_it_again")
+    assert note.endswith("::test_a_failing_seed_reports_how_to_repeat_it")
 
     monkeypatch.setenv("SPRINGTIDE_SEED", "7")
     assert [outcome.seed for outcome in play(BASE, "1m", range(100))] == [7]
 
 
-def test_listeners_hear_every_entry_as_it_is_made() -> None:
+def test_listeners_receive_every_entry_immediately() -> None:
     heard: list[TraceEntry] = []
     outcome = BASE.running(CalendarController).traced_to(heard.append).run("1h")
 
@@ -261,7 +261,7 @@ def test_listeners_hear_every_entry_as_it_is_made() -> None:
     assert heard
 
 
-def test_a_listener_that_fails_ends_the_scenario_not_the_writer() -> None:
+def test_a_failing_listener_ends_the_scenario_but_not_the_writer() -> None:
     def fail(entry: TraceEntry) -> None:
         raise BrokenPipeError
 
@@ -269,7 +269,7 @@ def test_a_listener_that_fails_ends_the_scenario_not_the_writer() -> None:
         BASE.traced_to(fail).run("1h")
 
 
-def test_objects_that_are_refused_are_refused_in_the_words_of_the_server() -> None:
+def test_refused_objects_have_the_message_of_the_server() -> None:
     with pytest.raises(Invalid, match=r'Calendar.springtide.dev "bad" is invalid: \[spec.dates: Invalid value'):
         BASE.given(calendar("bad", dates="never")).run("1m")
 
@@ -303,7 +303,7 @@ def test_crashes_that_overlap_leave_one_process() -> None:
     assert process.starts == 2
 
 
-def test_what_a_scenario_has_lost_stays_lost_when_the_world_calms_down() -> None:
+def test_nodes_lost_by_the_scenario_stay_lost_when_faults_end() -> None:
     lost = Scenario("lost").given(_node("a")).behaving(*behaviours.ALL).at("5m", lose("a"))
 
     def ready(scenario: Scenario) -> Any:
@@ -345,7 +345,7 @@ def test_an_autoscaler_follows_the_load_that_it_is_given() -> None:
 class TestInvariants:
     """They are judged at every step, and the first that does not hold ends the story."""
 
-    def test_the_story_ends_at_the_step_and_tells_where(self) -> None:
+    def test_a_violation_ends_the_scenario_and_names_the_step(self) -> None:
         class NoMoreThanThree(Writes):
             def wrote(self, world: World, written: CommittedWrite) -> None:
                 super().wrote(world, written)
@@ -363,7 +363,7 @@ class TestInvariants:
         assert second == "  at 2026-12-23T12:20:00Z, with seed 6; the last writes were:"
         assert writes[-1].startswith("2026-12-23T12:20:00Z  user  patch Calendar holidays  metadata.labels.a:")
 
-    def test_one_that_fails_by_itself_is_not_taken_for_an_answer(self) -> None:
+    def test_an_invariant_that_raises_another_error_is_no_violation(self) -> None:
         class Careless(Invariant):
             def wrote(self, world: World, written: CommittedWrite) -> None:
                 raise KeyError("oops")
@@ -371,7 +371,7 @@ class TestInvariants:
         with pytest.raises(KeyError):
             BASE.always(Careless).run("1h")
 
-    def test_each_run_has_its_own(self) -> None:
+    def test_each_run_has_its_own_invariants(self) -> None:
         made: list[Writes] = []
 
         def make() -> Writes:
@@ -384,7 +384,7 @@ class TestInvariants:
 
         assert [invariant.seen for invariant in made] == [1, 1]
 
-    def test_they_judge_the_end(self) -> None:
+    def test_invariants_check_the_end(self) -> None:
         class Never(Invariant):
             def end(self, world: World) -> None:
                 raise InvariantViolated("in the end")
@@ -392,11 +392,11 @@ class TestInvariants:
         with pytest.raises(InvariantViolated, match="in the end"):
             BASE.always(Never).run("1h")
 
-    def test_they_are_given_by_what_makes_them(self) -> None:
+    def test_invariants_are_given_as_factories(self) -> None:
         with pytest.raises(TypeError, match="Writes is an instance that all runs would share"):
             BASE.always(Writes())  # type: ignore[arg-type]
 
-    def test_a_write_of_somebody_who_does_not_lead_is_noticed_in_a_calm_world_too(self) -> None:
+    def test_a_write_without_the_lease_is_detected_without_faults(self) -> None:
         async def usurper(incarnation: ProcessRun) -> None:
             await incarnation.clock.sleep(60)
             wish = Patch.merge({"metadata": {"labels": {"a": "b"}}})
@@ -413,7 +413,7 @@ class TestInvariants:
         with pytest.raises(InvariantViolated, match="was computed from version nothing"):
             leader.running_program("mine", usurper).always(NoLostUpdates).run("5m")
 
-    def test_a_store_that_is_never_filled_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_store_that_never_syncs_is_detected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async def sleep(self: Reflector) -> None:
             await self._clock.sleep(1e9)
 
@@ -422,7 +422,7 @@ class TestInvariants:
         with pytest.raises(InvariantViolated, match="was never filled"):
             BASE.running(CalendarController).always(StoresFollowTheServer).run("5m")
 
-    def test_changing_a_shared_object_is_noticed(self) -> None:
+    def test_mutating_a_shared_object_is_detected(self) -> None:
         async def meddle(world: World) -> None:
             world.server.get(CALENDARS, Key("", "holidays"))["spec"]["dates"].append("2027-01-01")
 
@@ -436,13 +436,13 @@ def test_severities_have_names() -> None:
     assert BASE.under(Severity.LIGHT).faults == Faults.of(Severity.LIGHT)
 
 
-def test_a_process_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(ValueError, match="there is no process 'nobody', expected one of springtide-0"):
-        BASE.running(CalendarController).at("1m", crash("nobody")).run("5m")
+def test_an_unknown_process_is_reported_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="there is no process 'unknown', expected one of springtide-0"):
+        BASE.running(CalendarController).at("1m", crash("unknown")).run("5m")
 
 
-def test_a_patch_of_nothing_changes_nothing() -> None:
-    """The world's own words go through the server like anybody's."""
+def test_an_empty_patch_changes_nothing() -> None:
+    """Actions of the world go through the API server."""
 
     async def touch(world: World) -> None:
         before = world.server.revision

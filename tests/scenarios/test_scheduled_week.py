@@ -85,7 +85,7 @@ def test_a_week_of_the_example(expected: tuple[tuple[str, int], ...]) -> None:
     assert len(events_of(outcome, "ValueChanged")) == len(expected) - 1
 
 
-def test_what_the_example_tells_at_the_end_of_the_week() -> None:
+def test_the_summary_of_the_example_at_the_end_of_the_week() -> None:
     """The next week looks like this one."""
     outcome = Stage().playing(SUMMER[0][0], SCHEDULING).run("7d")
 

@@ -17,7 +17,7 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 def _traced(old: Any, new: Any, *, verb: str = "patch", resource: Resource = THINGS) -> list[TraceEntry]:
     trace = Trace()
-    write = Write("somebody", "they wanted to")
+    write = Write("someone", "they wanted to")
     trace.record(CommittedWrite(1_798_761_600, 7, write, verb, resource, Key("default", "one"), old, new))
     return trace.entries
 
@@ -39,13 +39,13 @@ def _thing(**parts: Any) -> dict[str, Any]:
             _thing(status={"conditions": [{"type": "A", "status": "False"}, {"type": "B", "status": "True"}]}),
             _thing(status={"conditions": [{"type": "B", "status": "True"}, {"type": "A", "status": "True"}]}),
             {"status.conditions[A].status": ["False", "True"]},
-            id="conditions are told apart by their type",
+            id="conditions are matched by type",
         ),
         pytest.param(
             _thing(spec={"dates": ["x", "y"]}),
             _thing(spec={"dates": ["x"]}),
             {"spec.dates": [["x", "y"], ["x"]]},
-            id="other lists are told as a whole",
+            id="other lists are shown as a whole",
         ),
         pytest.param(
             _thing(metadata={"annotations": {"a/b": "1"}}),
@@ -57,11 +57,11 @@ def _thing(**parts: Any) -> dict[str, Any]:
             None,
             _thing(metadata={"labels": {"x": "y"}}, spec={"a": 1}, status={}),
             {"metadata.labels": [None, {"x": "y"}], "spec": [None, {"a": 1}]},
-            id="a new object is told by its parts",
+            id="a new object is shown field by field",
         ),
     ],
 )
-def test_changes_are_told_by_path(old: Any, new: Any, change: dict[str, Any]) -> None:
+def test_changes_are_described_by_path(old: Any, new: Any, change: dict[str, Any]) -> None:
     verb = "create" if old is None else "patch"
 
     assert [entry.change for entry in _traced(old, new, verb=verb)] == [change]
@@ -82,26 +82,26 @@ def test_changes_are_told_by_path(old: Any, new: Any, change: dict[str, Any]) ->
         pytest.param(_thing(status={"a": None}), _thing(status={}), THINGS, id="null that goes"),
     ],
 )
-def test_what_tells_nothing_is_left_out(old: Any, new: Any, resource: Resource) -> None:
+def test_fields_without_information_are_left_out(old: Any, new: Any, resource: Resource) -> None:
     assert _traced(old, new, resource=resource) == []
 
 
 @pytest.mark.parametrize(
-    ("verb", "told"),
+    ("verb", "reported"),
     [("patch/status", "patch"), ("create/binding", "bind"), ("create/eviction", "evict"), ("delete", "delete")],
 )
-def test_verbs_are_those_of_people(verb: str, told: str) -> None:
+def test_trace_verbs_are_those_of_kubectl(verb: str, reported: str) -> None:
     (entry,) = _traced(_thing(spec={}), _thing(spec={"nodeName": "n"}), verb=verb)
 
-    assert entry.verb == told
+    assert entry.verb == reported
 
 
-def test_a_line_for_scripts_has_the_contracted_shape() -> None:
+def test_a_json_line_has_the_documented_shape() -> None:
     (entry,) = _traced(_thing(spec={"a": 1}), _thing(spec={"a": 2}))
 
     assert entry.as_json() == {
         "at": "2027-01-01T00:00:00Z",
-        "actor": "somebody",
+        "actor": "someone",
         "verb": "patch",
         "object": {"kind": "Thing", "namespace": "default", "name": "one"},
         "change": {"spec.a": [1, 2]},

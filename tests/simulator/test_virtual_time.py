@@ -128,7 +128,7 @@ def test_cancelled_timers_do_not_pile_up() -> None:
 class TestFreezing:
     """A frozen owner does nothing, whatever comes up for it, and goes on where it stood."""
 
-    def test_nothing_of_it_runs_until_it_is_thawed(self) -> None:
+    def test_a_frozen_group_does_not_run_until_it_is_thawed(self) -> None:
         async def main(clock: VirtualClock) -> list[tuple[str, int]]:
             ticks: list[tuple[str, int]] = []
 
@@ -155,7 +155,7 @@ class TestFreezing:
 
         assert ticks == [("a", 10), ("b", 10), ("a", 45), ("b", 45), ("a", 55), ("b", 55)]
 
-    def test_others_go_on(self) -> None:
+    def test_other_groups_keep_running(self) -> None:
         async def main(clock: VirtualClock) -> list[int]:
             seen: list[int] = []
 
@@ -170,13 +170,13 @@ class TestFreezing:
 
         assert run(main) == [1, 2, 3, 4, 5]
 
-    def test_an_answer_that_comes_meanwhile_waits(self) -> None:
+    def test_an_answer_for_a_frozen_group_waits(self) -> None:
         async def main(clock: VirtualClock) -> tuple[int, Any]:
             answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             seen: list[tuple[int, str]] = []
 
             async def ask() -> None:
-                seen.append((clock.now(), await answer) if (told := await answer) else (0, told))
+                seen.append((clock.now(), await answer) if (reported := await answer) else (0, reported))
 
             _loop().create_owned_task("owner", ask())
             await clock.sleep(1)

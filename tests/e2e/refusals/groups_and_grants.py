@@ -47,7 +47,7 @@ NODE_GROUP_ROWS = (
 )
 GRANT_ROWS = (
     Refused("no-namespaces", grant(namespaces=None), "spec.namespaces", "Required value", True),
-    Refused("nobody", grant(namespaces=[]), "spec.namespaces", "at least 1 items", True),
+    Refused("no namespaces", grant(namespaces=[]), "spec.namespaces", "at least 1 items", True),
     Refused("namespace", grant(namespaces=["Team_A"]), "spec.namespaces[0]", "should match", True),
     Refused("twice", grant(namespaces=["a", "a"]), "spec.namespaces[1]", "Duplicate value", True),
     Refused("empty-glob", grant(queues=[""]), "spec.queues[0]", "at least 1 char", True),

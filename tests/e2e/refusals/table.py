@@ -1,6 +1,6 @@
 """All mistakes together, with what is right, and what is accepted with a warning.
 
-Some mistakes are refused by the rules of the CRDs alone, whoever is up; the others take what only our webhooks know.
+Some mistakes are refused by the schemas of the CRDs alone; the others are refused only by our webhooks.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ USER = Write("user", "the test wants it")
 
 
 class Cluster:
-    """What a test does to a cluster, and sees of it."""
+    """A simulated cluster, and what a test does to it and reads from it."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ def is_up(pod: Object) -> bool:
 
 
 class NeedlessConflicts(DirectTransport):
-    """Tells everybody, three times for each conditional write, that somebody was faster, though nobody was."""
+    """Answers each conditional write with a conflict three times, although the object has not changed."""
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__(server)

@@ -169,7 +169,7 @@ def test_other_metrics(metric: Object, metrics: ScriptedMetrics, expected: int) 
         pytest.param({"type": "Moon"}, "InvalidMetricSourceType", 'unknown metric source type "Moon"', id="unknown"),
     ],
 )
-def test_what_is_not_measured(metric: Object, reason: str, message: str) -> None:
+def test_pods_without_metrics(metric: Object, reason: str, message: str) -> None:
     with pytest.raises(MetricUnavailable) as caught:
         _replicas(metric, _workload(*_pods(1)), NoMetrics())
 
@@ -289,7 +289,7 @@ def _autoscaler(*metrics: Object, least: int = 1, most: int = 10) -> Object:
             _workload(*_pods(4)),
             8,
             "external metric jobs above target",
-            id="whoever-wants-most",
+            id="the-largest-proposal-wins",
         ),
         pytest.param(
             _autoscaler({"type": "Moon"}, _external(averageValue="10")),
@@ -308,7 +308,7 @@ def test_decisions(spec: Object, workload: ScaledWorkload, replicas: int | None,
     assert (decision.replicas, decision.because) == (replicas, because)
 
 
-def test_a_new_controller_takes_nothing_away_at_once() -> None:
+def test_a_restarted_controller_does_not_scale_down_at_once() -> None:
     """What is there when it begins counts as a recommendation, for as long as the window lasts."""
     spec, metrics, history = (
         _autoscaler(_cpu(50)),
@@ -329,7 +329,7 @@ def test_steps(now: int, value: int | None) -> None:
     assert MetricSteps.of((10, 2), (5, "500m")).at(now) == value
 
 
-def test_a_shared_load_is_shared_to_the_last_part() -> None:
+def test_a_shared_load_is_divided_completely() -> None:
     given = ScriptedMetrics(loads={"cpu": MetricSteps.of((0, "1"))}).of_pods("cpu", "d", ["b", "a", "c"], "", 0)
 
     assert given == {"a": 334, "b": 333, "c": 333}

@@ -85,7 +85,7 @@ def test_a_budget_of_pods_whose_controller_has_no_scale_allows_nothing() -> None
     play(story, controllers=_EVERYBODY)
 
 
-def test_a_quota_tells_what_is_used() -> None:
+def test_a_quota_reports_usage() -> None:
     async def story(cluster: Cluster) -> None:
         hard = {"pods": "10", "requests.cpu": "4", "count/deployments.apps": "2"}
         cluster.create(QUOTAS, {"metadata": {"name": "all"}, "spec": {"hard": hard}})
@@ -139,7 +139,7 @@ def test_two_autoscalers_of_the_same_pods_do_nothing() -> None:
     play(story, controllers=_EVERYBODY)
 
 
-def test_an_autoscaler_without_a_target_says_so() -> None:
+def test_an_autoscaler_without_a_target_reports_it() -> None:
     async def story(cluster: Cluster) -> None:
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         cluster.create(AUTOSCALERS, {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 9}})

@@ -79,7 +79,7 @@ def waiting_for(node_name: str) -> Object:
         ),
         pytest.param(daemon_set(), {"a": TAKES}, [new("p"), waiting_for("b")], [], ["w"], id="its node is gone"),
         pytest.param(daemon_set(), {}, [new("p")], [], [], id="a bound one is garbage of others"),
-        pytest.param(daemon_set(), {}, [new("p", node=None)], [], [], id="nobody knows for which node"),
+        pytest.param(daemon_set(), {}, [new("p", node=None)], [], [], id="an unbound pod without a node"),
     ],
 )
 def test_nodes_get_the_pods_that_they_should_have(
@@ -150,7 +150,7 @@ ABC = {"a": TAKES, "b": TAKES, "c": TAKES}
         ),
     ],
 )
-def test_old_templates_are_replaced_within_what_is_allowed(
+def test_outdated_pods_are_replaced_within_max_unavailable(
     item: Object, nodes: dict[str, NodeDaemonState], pods: list[Object], create: list[str], delete: list[str]
 ) -> None:
     plan = roll(item, nodes, pods, NOW)
@@ -164,7 +164,7 @@ def test_of_two_pods_on_a_node_the_older_one_counts() -> None:
 
 
 @pytest.mark.parametrize("surge", [pytest.param(1, id="one at a time"), pytest.param("50%", id="half of them")])
-def test_a_surge_rolls_every_node_over_and_none_is_ever_without(surge: int | str) -> None:
+def test_a_surge_updates_every_node_without_a_gap(surge: int | str) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": 0}}
     most = 1 if surge == 1 else 2
 
@@ -210,7 +210,7 @@ def test_a_surge_to_pods_that_never_get_ready_leaves_the_old_ones() -> None:
     play(story)
 
 
-def test_a_pod_that_waits_for_a_node_does_not_outlive_it_and_nobody_counts_it() -> None:
+def test_an_unbound_pod_of_a_deleted_node_is_deleted_and_not_counted() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.create(NODES, node("node-0"))
         cluster.create(NODES, node("full", cpu="100m"))
@@ -227,7 +227,7 @@ def test_a_pod_that_waits_for_a_node_does_not_outlive_it_and_nobody_counts_it() 
     play(story)
 
 
-def test_the_status_follows_nodes_that_concern_no_pod() -> None:
+def test_the_status_follows_nodes_without_pods() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.create(NODES, node("node-0"))
         elsewhere = template("agent", nodeSelector={"gpu": "yes"})

@@ -1,4 +1,4 @@
-"""Decisions of single behaviours: victims, predicates, taints, evictions, counts."""
+"""Decisions of single behaviours: deletion order, predicates, taints, evictions, counts."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ SPARED = live_pod("spared", uid="0")
         pytest.param(live_pod("v", uid="-"), id="alike but for the uid"),
     ],
 )
-def test_the_pod_that_is_worth_less_goes_first(victim: Object) -> None:
+def test_the_deletion_order_prefers_less_valuable_pods(victim: Object) -> None:
     assert by_deletion_order([SPARED, victim], NOW) == [victim, SPARED]
 
 
-def test_of_pods_that_share_a_node_one_goes_before_those_that_do_not() -> None:
+def test_the_deletion_order_prefers_pods_that_share_a_node() -> None:
     pods = [live_pod("a", node="x"), live_pod("b", node="y"), live_pod("c", node="y")]
     assert by_deletion_order(pods, NOW)[0]["metadata"]["name"] == "b"
 
@@ -62,7 +62,7 @@ def test_of_pods_that_share_a_node_one_goes_before_those_that_do_not() -> None:
         pytest.param(0, [live_pod("a", phase="Succeeded")], 0, [], id="one that ended is not deleted"),
     ],
 )
-def test_a_replica_set_makes_up_the_difference(
+def test_a_replica_set_creates_missing_and_deletes_surplus_pods(
     replicas: int, pods: list[Object], missing: int, surplus: list[str]
 ) -> None:
     item = {"metadata": {}, "spec": {"replicas": replicas, "template": {}}}
@@ -70,7 +70,7 @@ def test_a_replica_set_makes_up_the_difference(
     assert (plan.missing, [pod["metadata"]["name"] for pod in plan.surplus]) == (missing, surplus)
 
 
-def test_a_pod_counts_as_available_after_the_time_it_must_be_ready() -> None:
+def test_a_pod_is_available_after_min_ready_seconds() -> None:
     item = {"metadata": {}, "spec": {"replicas": 2, "template": {}, "minReadySeconds": 60}}
     plan = replica_sets.decide(item, [live_pod("a", ready_for=60), live_pod("b", ready_for=50)], NOW)
     assert (plan.status["readyReplicas"], plan.status["availableReplicas"]) == (2, 1)
@@ -88,7 +88,7 @@ def test_a_pod_counts_as_available_after_the_time_it_must_be_ready() -> None:
         pytest.param("50%", 10, True, 5, id="exact"),
     ],
 )
-def test_shares_are_rounded_as_told(value: Any, total: int, up: bool, expected: int) -> None:
+def test_percentages_are_rounded_up_or_down(value: Any, total: int, up: bool, expected: int) -> None:
     assert scaled_count(value, total, up=up) == expected
 
 
@@ -107,7 +107,7 @@ def test_shares_are_rounded_as_told(value: Any, total: int, up: bool, expected: 
         pytest.param({"matchExpressions": [{"key": "app", "operator": "Gt", "values": ["1"]}]}, False, id="no number"),
     ],
 )
-def test_selectors_select(selector: Object | None, expected: bool) -> None:
+def test_a_selector_matches_labels(selector: Object | None, expected: bool) -> None:
     assert selects(selector, {"app": "web", "n": "5"}) is expected
 
 
@@ -138,7 +138,7 @@ def test_required_affinity_chooses_nodes(terms: list[Object], expected: bool) ->
         pytest.param({"key": "k", "value": "v", "effect": "NoExecute"}, False, id="another effect"),
     ],
 )
-def test_tolerations_tolerate(toleration: Object, expected: bool) -> None:
+def test_a_toleration_matches_taints(toleration: Object, expected: bool) -> None:
     assert is_tolerated_by(msgspec.convert(toleration, TaintToleration), NodeTaint("k", "NoSchedule", "v")) is expected
 
 
@@ -152,14 +152,14 @@ FOREIGN = {"key": "x", "effect": "NoExecute", "timeAdded": format_instant(NOW)}
         pytest.param([], [], None, id="no taints"),
         pytest.param([{**FOREIGN, "effect": "NoSchedule"}], [], None, id="another effect"),
         pytest.param([FOREIGN], [], NOW, id="at once"),
-        pytest.param([UNREACHABLE], [], NOW + 300, id="trouble is put up with for a while"),
+        pytest.param([UNREACHABLE], [], NOW + 300, id="unreachable is tolerated by default"),
         pytest.param([UNREACHABLE], [{"operator": "Exists"}], None, id="for ever"),
-        pytest.param([UNREACHABLE], [{"operator": "Exists", "tolerationSeconds": 7}], NOW + 7, id="for so long"),
+        pytest.param([UNREACHABLE], [{"operator": "Exists", "tolerationSeconds": 7}], NOW + 7, id="limited toleration"),
         pytest.param([UNREACHABLE, FOREIGN], [{"key": "x", "operator": "Exists"}], NOW + 300, id="the first of two"),
         pytest.param([{"key": "x", "effect": "NoExecute"}], [], None, id="not before its time is written"),
     ],
 )
-def test_pods_leave_when_a_taint_is_not_tolerated_any_more(
+def test_pods_are_evicted_when_their_toleration_ends(
     taints: list[Object], tolerations: list[Object], expected: int | None
 ) -> None:
     pod = live_pod(tolerations=tolerations)
@@ -178,7 +178,7 @@ def test_pods_leave_when_a_taint_is_not_tolerated_any_more(
             "True",
             {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}, {"key": "x", "effect": "y"}]},
             [("x", "y")],
-            id="old marks go and others' stay",
+            id="outdated taints are removed and foreign ones kept",
         ),
     ],
 )
@@ -194,10 +194,10 @@ def test_taints_follow_the_condition(ready: str | None, spec: Object, expected: 
     [
         pytest.param({}, None, id="not lost"),
         pytest.param({LOST: format_instant(NOW)}, NOW + 40, id="lost"),
-        pytest.param({LOST: "true"}, 0, id="lost since who knows when"),
+        pytest.param({LOST: "true"}, 0, id="lost at an unknown time"),
     ],
 )
-def test_a_lost_node_is_silent_after_a_while(annotations: dict[str, str], expected: int | None) -> None:
+def test_a_lost_node_is_unreachable_after_the_grace_period(annotations: dict[str, str], expected: int | None) -> None:
     assert silent_at({"metadata": {"annotations": annotations}}, BehaviourSettings()) == expected
 
 
@@ -218,7 +218,7 @@ PARALLEL = {"podManagementPolicy": "Parallel"}
         pytest.param(stateful(3), [], (0,), [], id="one at a time"),
         pytest.param(stateful(3, **PARALLEL), [], (0, 1, 2), [], id="all at once"),
         pytest.param(stateful(3), [member(0, ready_for=None)], (), [], id="wait for the first"),
-        pytest.param(stateful(3, **PARALLEL), [member(0, ready_for=None)], (1, 2), [], id="wait for nobody"),
+        pytest.param(stateful(3, **PARALLEL), [member(0, ready_for=None)], (1, 2), [], id="parallel does not wait"),
         pytest.param(stateful(2, ordinals={"start": 5}), [member(5)], (6,), [], id="from another ordinal on"),
         pytest.param(stateful(1), [member(0), member(1), member(2)], (), ["db-2"], id="the highest goes first"),
         pytest.param(stateful(1), [member(0), member(1), member(2, going=True)], (), [], id="one goes at a time"),
@@ -245,7 +245,7 @@ def test_a_stateful_set_takes_one_step(
     assert (plan.create, [pod["metadata"]["name"] for pod in plan.delete]) == (create, delete)
 
 
-def test_names_follow_from_the_owner_and_pass_over_taken_ones() -> None:
+def test_child_names_derive_from_the_owner_and_skip_taken_ones() -> None:
     owner = {"metadata": {"name": "web", "uid": "u"}}
     first, second = child_name(owner, 0), child_name(owner, 1)
     names = free_names(owner, lambda name: name == first)
@@ -254,7 +254,7 @@ def test_names_follow_from_the_owner_and_pass_over_taken_ones() -> None:
     assert len(child_name({"metadata": {"name": "x" * 253, "uid": "u"}}, 0)) == 63
 
 
-def test_templates_are_told_apart_whatever_the_order_of_their_fields() -> None:
+def test_template_hashes_ignore_the_order_of_fields() -> None:
     assert template_hash({"a": 1, "b": 2}) == template_hash({"b": 2, "a": 1})
     assert template_hash({"a": 1}) != template_hash({"a": 2})
     assert template_hash({"a": 1}) != template_hash({"a": 1}, salt=1)

@@ -48,7 +48,7 @@ def _budget(status: Object | None = None, **spec: Any) -> Object:
         pytest.param({"maxUnavailable": 9}, _pods(4), 4, (4, 0, 4, 4), id="all-at-once"),
         pytest.param({"maxUnavailable": "30%"}, _pods(7), 7, (7, 4, 7, 3), id="unavailable-share-rounded-up"),
         pytest.param({"maxUnavailable": "1%"}, _pods(2), 2, (2, 1, 2, 1), id="a-part-of-one-is-one"),
-        pytest.param({"maxUnavailable": 1}, _pods(2, owner=""), 2, (0, 0, 2, 0), id="pods-of-nobody"),
+        pytest.param({"maxUnavailable": 1}, _pods(2, owner=""), 2, (0, 0, 2, 0), id="pods-without-owner"),
         pytest.param({"maxUnavailable": 1}, [*_pods(2), _pod("x", ready=False)], 3, (3, 2, 2, 0), id="one-unready"),
         pytest.param({"maxUnavailable": 1}, [*_pods(2), _pod("x", going=True)], 3, (3, 2, 2, 0), id="one-going"),
         pytest.param({}, _pods(2), 2, (0, 0, 2, 0), id="no-bound"),
@@ -73,7 +73,7 @@ def test_pods_of_an_unknown_controller() -> None:
         decide(_budget(maxUnavailable=1), _pods(1), {}, NOW)
 
 
-def test_what_cannot_be_computed_allows_nothing() -> None:
+def test_a_failed_computation_allows_no_disruption() -> None:
     status = failed(_budget({"disruptionsAllowed": 3, "observedGeneration": 2}), "why", NOW).status
 
     assert status["disruptionsAllowed"] == 0
@@ -109,7 +109,7 @@ def test_evicted_pods_count_as_gone_for_two_minutes(
     assert standing.again == (NOW - ago + 121 if listed else None)
 
 
-def test_pods_that_are_gone_are_taken_off_the_list() -> None:
+def test_deleted_pods_are_removed_from_disrupted_pods() -> None:
     """A merge patch takes an entry away by null, and the whole map where nothing is left."""
     evicted = {"p0": format_instant(NOW), "gone": format_instant(NOW)}
     some = decide(_budget({"disruptedPods": evicted}, minAvailable=1), _pods(1), {}, NOW).status

@@ -123,7 +123,7 @@ def test_everything_runs_in_the_end(seed: int) -> None:
 LOSSES = (
     Scenario("nodes come and go")
     .given(
-        # Any of them could carry everything: nobody makes room for daemons that come late.
+        # Each could run all pods: there is no preemption in favor of daemons that come late.
         *(whole(NODES, node(f"node-{number}", cpu="16")) for number in range(5)),
         whole(DEPLOYMENTS, workload("web", 8, template())),
         whole(STATEFUL_SETS, workload("db", 3, template("db"), serviceName="db")),

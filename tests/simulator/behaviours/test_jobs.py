@@ -70,15 +70,15 @@ def test_a_job_runs_so_many_at_a_time_until_enough_have_succeeded() -> None:
         ),
     ],
 )
-def test_a_job_says_what_it_will_be_before_it_is_over(body: Object, expected: list[tuple[str, str]]) -> None:
+def test_a_job_has_an_interim_condition_before_it_ends(body: Object, expected: list[tuple[str, str]]) -> None:
     """Only when every pod is counted, and none is left to go, does the Job say that it is over."""
-    told: list[list[tuple[str, str]]] = []
+    reported: list[list[tuple[str, str]]] = []
     left: list[tuple[Object, int]] = []
 
     async def story(cluster: Cluster) -> None:
         def observe(written: CommittedWrite) -> None:
-            if written.resource == JOBS and written.new is not None and ends(written.new) not in told:
-                told.append(ends(written.new))
+            if written.resource == JOBS and written.new is not None and ends(written.new) not in reported:
+                reported.append(ends(written.new))
                 if ends(written.new) == expected:
                     going = sum("deletionTimestamp" in pod["metadata"] for pod in cluster.all(PODS))
                     left.append((written.new["status"]["uncountedTerminatedPods"], going))
@@ -87,7 +87,7 @@ def test_a_job_says_what_it_will_be_before_it_is_over(body: Object, expected: li
         await begin(cluster, body, 200)
 
     play(story)
-    assert told == [[], expected[:1], expected]
+    assert reported == [[], expected[:1], expected]
     assert left == [({}, 0)]
 
 
@@ -148,7 +148,7 @@ def test_a_suspended_job_has_no_pods_and_goes_on_when_it_is_resumed() -> None:
     play(story)
 
 
-def test_a_job_that_is_over_is_forgotten_after_its_time_with_its_pods() -> None:
+def test_a_finished_job_is_deleted_with_its_pods_after_its_ttl() -> None:
     async def story(cluster: Cluster) -> None:
         await begin(cluster, job(ttlSecondsAfterFinished=100), 120)
         assert cluster.exists(JOBS, "work")
@@ -183,7 +183,7 @@ def test_every_index_is_completed_once() -> None:
     play(story)
 
 
-def test_what_has_succeeded_stays_counted_when_its_node_goes() -> None:
+def test_succeeded_pods_stay_counted_when_their_node_is_deleted() -> None:
     async def story(cluster: Cluster) -> None:
         await begin(cluster, job(completions=3, parallelism=1), 70, nodes=1)
         assert cluster.get(JOBS, "work")["status"]["succeeded"] == 1
@@ -197,7 +197,7 @@ def test_what_has_succeeded_stays_counted_when_its_node_goes() -> None:
     play(story)
 
 
-def test_pods_are_let_go_when_their_job_is_gone() -> None:
+def test_pods_lose_the_finalizer_when_their_job_is_deleted() -> None:
     async def story(cluster: Cluster) -> None:
         await begin(cluster, job(annotations={RUN_SECONDS: "1000"}), 20)
         assert len(names(cluster.all(PODS))) == 1
@@ -208,7 +208,7 @@ def test_pods_are_let_go_when_their_job_is_gone() -> None:
     play(story)
 
 
-def test_pods_that_their_job_leaves_behind_are_held_no_more() -> None:
+def test_orphaned_pods_lose_the_job_finalizer() -> None:
     async def story(cluster: Cluster) -> None:
         await begin(cluster, job(annotations={RUN_SECONDS: "1000"}), 20)
         cluster.delete(JOBS, "work", Propagation.ORPHAN)

@@ -57,13 +57,13 @@ def test_group_kinds_are_counted_by_their_full_name() -> None:
     assert decide(quota, {DEPLOYMENTS: [{"metadata": {"name": "a"}}]}, NOW)["used"] == {"count/deployments.apps": "1"}
 
 
-def test_what_is_not_limited_any_more_goes_from_the_status() -> None:
+def test_resources_without_a_limit_leave_the_status() -> None:
     status = decide(_quota({"hard": {"cpu": "1"}, "used": {"cpu": "0"}}, pods="1"), {PODS: []}, NOW)
 
     assert status == {"hard": {"cpu": None, "pods": "1"}, "used": {"cpu": None, "pods": "0"}}
 
 
-def test_pods_that_should_have_gone_stop_counting() -> None:
+def test_overdue_terminating_pods_are_not_counted() -> None:
     going = _pod(deletionTimestamp=format_instant(NOW), deletionGracePeriodSeconds=30)
 
     assert release_of([going, _pod()], NOW) == NOW + 31

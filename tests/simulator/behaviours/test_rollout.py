@@ -108,7 +108,7 @@ def test_a_step_goes_as_far_as_the_bounds_allow(
         ),
     ],
 )
-def test_another_size_is_shared_out(
+def test_a_new_size_is_divided_between_replica_sets(
     limits: RolloutBounds, new: Object, olds: list[Object], expected: dict[str, int]
 ) -> None:
     assert rollout.was_scaled(limits, [new, *olds])
@@ -122,7 +122,7 @@ def test_another_size_is_shared_out(
     old=st.integers(0, 12),
     order=st.lists(st.sampled_from(["step", "ready", "break"]), max_size=60),
 )
-def test_whatever_the_order_of_things_the_bounds_hold_and_the_rollout_ends(
+def test_a_rollout_ends_within_its_bounds_in_any_order_of_events(
     wanted: int, surge: int, unavailable: int, old: int, order: list[str]
 ) -> None:
     limits = bounds(deployment(wanted, surge, unavailable))

@@ -1,4 +1,4 @@
-"""The scheduler's books agree with a count of everything, whatever happened before."""
+"""The scheduler cache equals a full count after any sequence of deltas."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ready_node(name: str, *, cpu: str) -> NodeRecord:
 
 @settings(deadline=None)
 @given(events)
-def test_the_books_agree_with_a_count_of_everything(happened: list[tuple[object, ...]]) -> None:
+def test_the_scheduler_cache_matches_a_full_count(happened: list[tuple[object, ...]]) -> None:
     cache, pods, nodes = SchedulerCache(), dict[str, Object](), dict[str, NodeRecord]()
     generation = 0
     for kind, name, what, *more in happened:
@@ -91,19 +91,19 @@ def _count(pods: dict[str, Object], node: str) -> tuple[int, int]:
     return sum(there), len(there)
 
 
-def test_a_parked_pod_stays_parked_until_there_is_a_chance() -> None:
+def test_an_unschedulable_pod_waits_for_an_event_that_may_help() -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.pod_changed(Delta(key, None, pod))
     cache.mark_unschedulable(pod, pod_class_of(pod["spec"]), move_cycle=cache.move_cycle)
-    told = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
-    cache.pod_changed(Delta(key, pod, told))
+    reported = {**pod, "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]}}
+    cache.pod_changed(Delta(key, pod, reported))
     assert (list(cache.pending), cache.unschedulable.keys()) == ([], [key])
     cache.node_changed(Delta(Key("", "a"), None, record_of({})))
-    assert (cache.pending, cache.unschedulable.keys()) == ({key: told}, [])
+    assert (cache.pending, cache.unschedulable.keys()) == ({key: reported}, [])
 
 
-def test_a_pod_is_not_parked_when_a_chance_came_while_it_was_evaluated() -> None:
+def test_a_pod_stays_pending_if_an_event_came_during_its_evaluation() -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.pod_changed(Delta(key, None, pod))
@@ -113,7 +113,7 @@ def test_a_pod_is_not_parked_when_a_chance_came_while_it_was_evaluated() -> None
     assert list(cache.pending) == [key]
 
 
-def test_a_pod_that_changed_while_it_was_judged_is_judged_again() -> None:
+def test_a_pod_that_changed_during_its_evaluation_stays_pending() -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.pod_changed(Delta(key, None, pod))
@@ -129,13 +129,13 @@ def test_a_pod_that_changed_while_it_was_judged_is_judged_again() -> None:
 @pytest.mark.parametrize(
     ("change", "waits"),
     [
-        pytest.param({"spec": {"priority": 1}}, True, id="it asks for something else"),
-        pytest.param({"metadata": {"uid": "another"}}, True, id="it is another one"),
-        pytest.param({"metadata": {"deletionTimestamp": "2027-01-15T08:00:00Z"}}, False, id="it was asked to go"),
-        pytest.param({"status": {"phase": "Failed"}}, False, id="it has ended"),
+        pytest.param({"spec": {"priority": 1}}, True, id="its spec changed"),
+        pytest.param({"metadata": {"uid": "another"}}, True, id="it was created again"),
+        pytest.param({"metadata": {"deletionTimestamp": "2027-01-15T08:00:00Z"}}, False, id="it is terminating"),
+        pytest.param({"status": {"phase": "Failed"}}, False, id="it is finished"),
     ],
 )
-def test_a_parked_pod_that_changes_is_parked_no_more(change: dict[str, Object], waits: bool) -> None:
+def test_an_unschedulable_pod_that_changes_is_removed(change: dict[str, Object], waits: bool) -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.pod_changed(Delta(key, None, pod))
@@ -145,7 +145,7 @@ def test_a_parked_pod_that_changes_is_parked_no_more(change: dict[str, Object], 
     assert (list(cache.pending), cache.unschedulable.keys()) == ([key] if waits else [], [])
 
 
-def test_a_pod_that_leaves_gives_a_chance_to_those_only_who_fit_in_its_place() -> None:
+def test_a_deleted_pod_moves_only_fitting_pods_to_pending() -> None:
     cache = SchedulerCache()
     cache.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="300m")))
     cache.node_changed(Delta(Key("", "b"), None, ready_node("b", cpu="100m")))
@@ -166,7 +166,7 @@ def test_a_pod_that_leaves_gives_a_chance_to_those_only_who_fit_in_its_place() -
     assert [key.name for key in cache.unschedulable.keys()] == ["elsewhere"]  # noqa: SIM118 - they are listed in order
 
 
-def test_a_pod_that_could_not_be_bound_is_what_the_store_says_it_is() -> None:
+def test_a_failed_binding_restores_the_cached_pod() -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.node_changed(Delta(Key("", "a"), None, ready_node("a", cpu="1")))
@@ -181,7 +181,7 @@ def test_a_pod_that_could_not_be_bound_is_what_the_store_says_it_is() -> None:
     assert (cache.node_infos()[0].pods, cache.pending) == (1, {})
 
 
-def test_a_pod_on_its_way_to_a_node_counts_there_before_the_store_says_so() -> None:
+def test_an_assumed_pod_counts_on_its_node() -> None:
     cache, key = SchedulerCache(), Key("default", "p")
     pod = sized_pod("p", None, "Pending", False, 0)
     cache.node_changed(Delta(Key("", "a"), None, record_of({})))

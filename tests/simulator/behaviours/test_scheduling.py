@@ -94,21 +94,21 @@ def test_a_pod_goes_to_the_best_node_that_is_fit(nodes: list[Object], spec: dict
         ),
     ],
 )
-def test_a_pod_that_no_node_takes_says_why(nodes: list[Object], spec: dict[str, Any], message: str) -> None:
+def test_an_unschedulable_pod_reports_why(nodes: list[Object], spec: dict[str, Any], message: str) -> None:
     async def story(cluster: Cluster) -> None:
         for item in nodes:
             cluster.create(NODES, item)
         await cluster.passes(60)
         cluster.create(PODS, pod("p", **spec))
         await cluster.passes(10)
-        told = scheduled(cluster.get(PODS, "p"))
-        assert (told["status"], told["reason"], told["message"]) == ("False", "Unschedulable", message)
+        reported = scheduled(cluster.get(PODS, "p"))
+        assert (reported["status"], reported["reason"], reported["message"]) == ("False", "Unschedulable", message)
         assert "nodeName" not in cluster.get(PODS, "p")["spec"]
 
     play(story)
 
 
-def test_pods_that_wait_are_tried_again_when_there_is_a_chance_and_only_then() -> None:
+def test_pending_pods_are_retried_only_after_events_that_may_help() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.create(PODS, pod("p", cpu="3"))
         cluster.create(NODES, node("small", cpu="2"))
@@ -147,8 +147,8 @@ class LateAnswers(DirectTransport):
         pytest.param(NeedlessConflicts, id="needless conflicts"),
     ],
 )
-def test_pods_that_are_refused_again_and_again_are_placed_in_the_end(connect: type[DirectTransport]) -> None:
-    """Every node that comes up takes one pod, and changes what the others are told."""
+def test_repeatedly_refused_pods_are_bound_in_the_end(connect: type[DirectTransport]) -> None:
+    """Every node that comes up takes one pod, and changes the message of the others."""
 
     async def story(cluster: Cluster) -> None:
         for number in range(4):
@@ -160,17 +160,17 @@ def test_pods_that_are_refused_again_and_again_are_placed_in_the_end(connect: ty
         await cluster.passes(600)
         assert nodes_of(cluster) == [f"node-{number}" for number in range(4)]
         last = [entry.new for entry in cluster.written if entry.key.name == "p-3" and entry.new is not None]
-        told = list(
+        reported = list(
             dict.fromkeys(scheduled(item).get("message", "") for item in last if "conditions" in item["status"])
         )
-        assert told[0] == "0/4 nodes are available: 4 node(s) had untolerated taint(s)."
-        assert told[1] == "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) had untolerated taint(s)."
+        assert reported[0] == "0/4 nodes are available: 4 node(s) had untolerated taint(s)."
+        assert reported[1] == "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) had untolerated taint(s)."
         assert len(cluster.running()) == 4
 
     play(story, connect=connect)
 
 
-def test_a_pod_that_nobody_may_bind_does_not_hold_up_others() -> None:
+def test_a_pod_that_cannot_be_bound_does_not_block_others() -> None:
     class NotThisOne(DirectTransport):
         async def create(self, *arguments: Any, **options: Any) -> Object:
             if options.get("name") == "first" and options.get("subresource") == "binding":
@@ -189,7 +189,7 @@ def test_a_pod_that_nobody_may_bind_does_not_hold_up_others() -> None:
     play(story, connect=NotThisOne, failing=True)
 
 
-def test_a_node_that_has_not_booted_takes_no_pods() -> None:
+def test_a_node_that_is_not_ready_gets_no_pods() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.create(NODES, node("a"))
         cluster.create(PODS, pod("p"))
@@ -201,7 +201,7 @@ def test_a_node_that_has_not_booted_takes_no_pods() -> None:
     play(story)
 
 
-def test_the_most_important_pod_comes_first_then_the_oldest() -> None:
+def test_pods_are_scheduled_by_priority_then_age() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 10})
         for name, more in (("z-old", {}), ("a-new", {}), ("urgent", {"priorityClassName": "high"})):
@@ -242,7 +242,7 @@ def test_pods_of_other_schedulers_are_left_alone_but_counted() -> None:
     play(story)
 
 
-def test_no_node_is_ever_given_more_than_it_has() -> None:
+def test_nodes_are_never_overcommitted() -> None:
     async def story(cluster: Cluster) -> None:
         for number in range(4):
             cluster.create(NODES, node(f"node-{number}", cpu="2", pods="3"))
@@ -255,7 +255,7 @@ def test_no_node_is_ever_given_more_than_it_has() -> None:
             used.setdefault(item["spec"].get("nodeName", ""), []).append(int(cpu[:-1]))
         waiting = used.pop("")
         assert all(sum(amounts) <= 2000 and len(amounts) <= 3 for amounts in used.values())
-        # Nobody waits who would still fit.
+        # No pending pod would still fit.
         room = [2000 - sum(amounts) for amounts in used.values() if len(amounts) < 3]
         assert all(amount > free for amount in waiting for free in room)
 

@@ -1,4 +1,4 @@
-"""What is remembered of nodes never changes the choice: it is what a judge without memory would choose."""
+"""The scorer caches evaluations, and chooses the same node as without a cache."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fresh_choice(pod_class: PodSchedulingClass, there: list[NodeInfo]) -> str | 
 
 @settings(deadline=None)
 @given(steps)
-def test_a_choice_does_not_depend_on_what_was_judged_before(
+def test_cached_evaluations_do_not_change_the_choice(
     happened: list[tuple[str, NodeInfo | None] | PodSchedulingClass],
 ) -> None:
     judge, there = NodeScorer(), dict[str, NodeInfo]()
@@ -63,7 +63,7 @@ def test_a_choice_does_not_depend_on_what_was_judged_before(
                 there[name] = info(name, new.allocatable["cpu"] // BILLION, new.pods, new.taints)
 
 
-def test_only_nodes_that_changed_are_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_changed_nodes_are_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
 
     def seen(pod_class: PodSchedulingClass, one: NodeInfo) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def test_only_nodes_that_changed_are_judged_again(monkeypatch: pytest.MonkeyPatc
     assert results == ["a", "b", "c", "b"]
 
 
-def test_demands_that_were_not_asked_about_for_long_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_classes_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "_MAX_CLASSES", 2)
     judge, there = NodeScorer(), [info("a", 4, 0, ())]
     for cpu in ("1", "2", "1", "3"):

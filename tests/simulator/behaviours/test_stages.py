@@ -25,7 +25,7 @@ CREATED = {"name": "n", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
-def test_the_next_stage_of_an_object_is_as_written_down(kind: str, case: Object) -> None:
+def test_the_next_stage_of_an_object_matches_the_table(kind: str, case: Object) -> None:
     stages = load_stages(kind, BehaviourSettings())
     item = case["object"]
     due = stages.next(item)
@@ -121,7 +121,7 @@ def test_templates_are_filled_in(written: Any, expected: object) -> None:
         pytest.param({"delete": True}, "either `status` or `delete: true`", id="two effects"),
     ],
 )
-def test_mistakes_in_stages_are_named(change: Object, message: str) -> None:
+def test_errors_in_stages_are_reported(change: Object, message: str) -> None:
     written = {"name": "s", "because": "b", "when": {}, "since": "a", "status": {}, **change}
     with pytest.raises(ValueError, match=message):
         compile_stage(written)

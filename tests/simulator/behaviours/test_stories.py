@@ -104,7 +104,7 @@ def test_a_rolling_update_stays_within_its_bounds_at_every_write(
     assert min(up for _, up in seen) >= least
 
 
-def test_recreate_lets_no_two_templates_run_side_by_side() -> None:
+def test_recreate_never_runs_two_templates_at_once() -> None:
     mixed = []
 
     async def story(cluster: Cluster) -> None:
@@ -123,7 +123,7 @@ def test_recreate_lets_no_two_templates_run_side_by_side() -> None:
     assert mixed[-1] == {"app:2"}
 
 
-def test_a_deployment_is_scaled_up_down_and_to_nothing() -> None:
+def test_a_deployment_is_scaled_up_down_and_to_zero() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 2)
         cluster.create(DEPLOYMENTS, workload("web", 2, template()))
@@ -136,7 +136,7 @@ def test_a_deployment_is_scaled_up_down_and_to_nothing() -> None:
     play(story)
 
 
-def test_going_back_to_an_old_template_takes_its_replica_set_and_a_new_revision() -> None:
+def test_a_rollback_reuses_the_replica_set_with_a_new_revision() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 1)
         cluster.create(DEPLOYMENTS, workload("web", 1, template(), revisionHistoryLimit=1))
@@ -157,7 +157,7 @@ def test_going_back_to_an_old_template_takes_its_replica_set_and_a_new_revision(
     play(story)
 
 
-def test_a_rollout_that_gets_nowhere_is_given_up() -> None:
+def test_a_rollout_without_progress_exceeds_its_deadline() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 1)
         cluster.create(DEPLOYMENTS, workload("web", 1, template(cpu="100"), progressDeadlineSeconds=120))
@@ -189,7 +189,7 @@ def test_a_paused_deployment_is_scaled_but_not_rolled_out() -> None:
     play(story)
 
 
-def test_pods_that_a_quota_forbids_are_told_of_and_made_when_it_allows_them() -> None:
+def test_pods_forbidden_by_a_quota_are_reported_and_created_later() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 1)
         cluster.create(QUOTAS, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}, "status": {}})
@@ -230,7 +230,7 @@ def test_deleting_a_deployment_deletes_everything_below_it() -> None:
     play(story)
 
 
-def test_orphans_are_adopted_and_strangers_let_go() -> None:
+def test_orphans_are_adopted_and_non_matching_pods_released() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 1)
         cluster.create(PODS, pod("orphan"))
@@ -261,7 +261,7 @@ def test_a_replication_controller_keeps_its_pods() -> None:
     play(story)
 
 
-def test_pods_of_a_lost_node_are_made_anew_elsewhere_and_go_with_the_node() -> None:
+def test_pods_of_a_lost_node_are_replaced_and_deleted_with_the_node() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 2)
         cluster.create(DEPLOYMENTS, workload("web", 2, template()))
@@ -344,7 +344,7 @@ def test_a_daemon_set_follows_the_nodes() -> None:
     play(story)
 
 
-def test_a_stateful_set_is_made_in_order_and_updated_from_the_top_down_to_its_partition() -> None:
+def test_a_stateful_set_is_created_in_order_and_updated_down_to_its_partition() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 1)
         claims = [{"metadata": {"name": "data"}, "spec": {}}]
@@ -391,7 +391,7 @@ def test_a_node_boots_once_and_a_quiet_week_writes_nothing() -> None:
     play(story)
 
 
-def test_the_pod_of_a_lost_node_is_marked_and_comes_back_though_writes_are_refused_for_nothing() -> None:
+def test_the_pod_of_a_lost_node_becomes_unready_and_recovers_despite_conflicts() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 1)
         cluster.create(PODS, pod("p"))
@@ -407,7 +407,7 @@ def test_the_pod_of_a_lost_node_is_marked_and_comes_back_though_writes_are_refus
     play(story, connect=NeedlessConflicts)
 
 
-def test_a_rollout_to_pods_that_never_get_ready_stops_at_what_may_be_missing() -> None:
+def test_a_rollout_to_unready_pods_stops_at_max_unavailable() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 3)
         cluster.create(DEPLOYMENTS, workload("web", 6, template()))
@@ -423,7 +423,7 @@ def test_a_rollout_to_pods_that_never_get_ready_stops_at_what_may_be_missing() -
     play(story)
 
 
-def test_the_same_story_is_told_the_same_way_twice() -> None:
+def test_the_same_story_produces_the_same_writes() -> None:
     async def story(cluster: Cluster) -> None:
         await with_nodes(cluster, 2)
         cluster.create(DEPLOYMENTS, workload("web", 4, template()))

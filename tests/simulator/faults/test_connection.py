@@ -123,7 +123,7 @@ def test_an_unconditional_write_meets_no_conflict() -> None:
     assert over(Faults(conflict=1), story) == "new"
 
 
-def test_a_slow_write_may_take_effect_after_its_sender_gave_up() -> None:
+def test_a_slow_write_may_take_effect_after_its_timeout() -> None:
     async def story(wire: Wire) -> list[tuple[str | None, str | None]]:
         seen = []
         for number in range(40):
@@ -163,7 +163,7 @@ def test_a_request_in_flight_arrives_within_the_longest_travel() -> None:
     assert max(late) <= 4.0
 
 
-def test_the_permit_is_asked_when_the_request_leaves_not_when_it_is_made() -> None:
+def test_the_write_permit_is_checked_when_the_request_is_sent() -> None:
     async def story(wire: Wire) -> tuple[str | None, int]:
         deadline = wire.clock.monotonic() + 0.5
 
@@ -187,7 +187,7 @@ def test_the_permit_is_asked_when_the_request_leaves_not_when_it_is_made() -> No
     assert 5 < refused < 25
 
 
-def test_a_cut_connection_lets_nothing_arrive_not_even_what_is_under_way() -> None:
+def test_a_cut_connection_drops_requests_in_flight() -> None:
     async def story(wire: Wire) -> str | None:
         task = asyncio.ensure_future(wire.set("new"))
         while not wire.left:
@@ -202,7 +202,7 @@ def test_a_cut_connection_lets_nothing_arrive_not_even_what_is_under_way() -> No
     assert over(Faults(latency=1.0), story) == "old"
 
 
-def test_what_has_left_arrives_although_its_sender_stands_still() -> None:
+def test_sent_requests_arrive_although_the_process_is_paused() -> None:
     async def story(wire: Wire) -> tuple[str | None, str | None]:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
@@ -225,15 +225,15 @@ def test_what_has_left_arrives_although_its_sender_stands_still() -> None:
 
 def test_a_server_that_is_down_refuses_and_breaks_all_streams() -> None:
     async def story(wire: Wire) -> list[str]:
-        told: list[str] = []
+        reported: list[str] = []
 
         async def follow() -> None:
             try:
                 async with aclosing(wire.connection.watch(Selection(CONFIG_MAPS))) as events:
                     async for event in events:
-                        told.append(event.change)  # noqa: PERF401 - what came before the end counts
+                        reported.append(event.change)  # noqa: PERF401 - what came before the end counts
             except ConnectionLost:
-                told.append("lost")
+                reported.append("lost")
 
         following = asyncio.ensure_future(follow())
         await wire.clock.sleep(5)
@@ -243,28 +243,28 @@ def test_a_server_that_is_down_refuses_and_breaks_all_streams() -> None:
             await wire.connection.get(CONFIG_MAPS, KEY)
         wire.availability.come_up()
         await wire.connection.get(CONFIG_MAPS, KEY)
-        return told
+        return reported
 
     assert over(Faults(latency=0.1), story) == ["ADDED", "lost"]
 
 
 async def _followed(wire: Wire, seconds: float, **how: Any) -> list[tuple[WatchEventType, str]]:
     """Follow a watch for a while, and tell what came."""
-    told: list[tuple[WatchEventType, str]] = []
+    reported: list[tuple[WatchEventType, str]] = []
 
     async def follow() -> None:
         async with aclosing(wire.connection.watch(Selection(CONFIG_MAPS), **how)) as events:
             async for event in events:
                 if event.change is not WatchEventType.BOOKMARK:
-                    told.append((event.change, event.object["data"]["value"]))  # noqa: PERF401 - as above
+                    reported.append((event.change, event.object["data"]["value"]))  # noqa: PERF401 - as above
 
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await follow()
-    return told
+    return reported
 
 
-def test_a_lagging_stream_is_late_but_in_order() -> None:
+def test_a_lagging_watch_is_late_but_in_order() -> None:
     async def story(wire: Wire) -> list[Any]:
         version = str(wire.server.revision)
         for number in range(20):
@@ -278,17 +278,17 @@ def test_a_lagging_stream_is_late_but_in_order() -> None:
     assert [value for _, value in late] == [str(number) for number in range(20)]
 
 
-def test_what_is_under_way_when_a_stream_breaks_is_lost() -> None:
+def test_events_in_flight_are_lost_when_a_watch_breaks() -> None:
     async def story(wire: Wire) -> list[str]:
-        told: list[str] = []
+        reported: list[str] = []
 
         async def follow() -> None:
             try:
                 async with aclosing(wire.connection.watch(Selection(CONFIG_MAPS), version="7")) as events:
                     async for event in events:
-                        told.append(event.object["data"]["value"])  # noqa: PERF401 - what came before the end counts
+                        reported.append(event.object["data"]["value"])  # noqa: PERF401 - what came before the end counts
             except ConnectionLost:
-                told.append(f"lost at {wire.clock.now()}")
+                reported.append(f"lost at {wire.clock.now()}")
 
         following = asyncio.ensure_future(follow())
         for number in range(30):
@@ -297,7 +297,7 @@ def test_what_is_under_way_when_a_stream_breaks_is_lost() -> None:
             if number == 19:
                 wire.availability.go_down()
         await following
-        return told
+        return reported
 
     *came, end = over(Faults(lag=1, longest_lag=20), story)
 
@@ -306,16 +306,16 @@ def test_what_is_under_way_when_a_stream_breaks_is_lost() -> None:
     assert 0 < len(came) < 20
 
 
-def test_a_replay_begins_earlier_than_was_asked_for() -> None:
+def test_a_replay_starts_before_the_requested_version() -> None:
     async def story(wire: Wire) -> list[Any]:
         for number in range(30):
             wire.server.patch(CONFIG_MAPS, KEY, Patch.merge({"data": {"value": str(number)}}), WRITE)
         return [await _followed(wire, 1, version=str(wire.server.revision)) for _ in range(10)]
 
-    told = over(Faults(replay=1), story)
+    reported = over(Faults(replay=1), story)
 
-    assert any(told)
-    assert all([value for _, value in each] == [str(n) for n in range(30)][30 - len(each) :] for each in told)
+    assert any(reported)
+    assert all([value for _, value in each] == [str(n) for n in range(30)][30 - len(each) :] for each in reported)
 
 
 def test_expired_versions_are_answered_with_gone() -> None:
@@ -327,7 +327,7 @@ def test_expired_versions_are_answered_with_gone() -> None:
     over(Faults(expired=1), story)
 
 
-def test_a_stream_is_cut_within_its_life() -> None:
+def test_a_watch_is_cut_within_its_lifetime() -> None:
     async def story(wire: Wire) -> float:
         began = wire.clock.monotonic()
         with suppress(ConnectionLost):
@@ -337,7 +337,7 @@ def test_a_stream_is_cut_within_its_life() -> None:
     assert over(Faults(cut=1, stream_life=120), story) <= 120
 
 
-def test_a_list_at_version_0_may_show_an_older_state_and_no_other_list_does() -> None:
+def test_only_a_list_at_version_0_may_be_stale() -> None:
     async def story(wire: Wire) -> tuple[list[str], list[str]]:
         for number in range(40):
             wire.server.patch(CONFIG_MAPS, KEY, Patch.merge({"data": {"value": str(number)}}), WRITE)
@@ -360,7 +360,7 @@ def test_a_server_without_watch_list_says_so() -> None:
     over(Faults(), story, watch_list=False)
 
 
-def test_without_faults_everything_passes_as_it_is() -> None:
+def test_without_faults_requests_are_unchanged() -> None:
     async def story(wire: Wire) -> list[Any]:
         await wire.set("new")
         return await _followed(wire, 1, version="1")

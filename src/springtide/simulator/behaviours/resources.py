@@ -6,7 +6,7 @@ so that many changes at once cause one reconcile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any, cast
 
 from springtide.cluster.context import ControllerContext
@@ -135,7 +135,7 @@ def all_hold(requirements: Iterable[Object] | None, values: Mapping[str, str]) -
     )
 
 
-def holds(operator: str, value: str | None, listed: Sequence[str]) -> bool:
+def holds(operator: str, value: str | None, listed: Collection[str]) -> bool:
     """Whether a requirement holds for the value of its label; None: there is no such label."""
     if operator == "In":
         return value in listed

@@ -20,7 +20,7 @@ def springtide(name: str, folder: Path, *arguments: str | Path, pod: str = "") -
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
-        # A cluster that somebody has on this machine is none of our business.
+        # Never use a cluster that is configured on this machine.
         "KUBECONFIG": str(folder / "none"),
         "PYTHONUNBUFFERED": "1",
         **({"POD_NAME": pod} if pod else {}),
@@ -29,7 +29,7 @@ def springtide(name: str, folder: Path, *arguments: str | Path, pod: str = "") -
 
 
 def controller(name: str, folder: Path, kubeconfig: Path, *arguments: str) -> Program:
-    """Prepare a process that runs our controllers against a live cluster, without webhooks unless told so."""
+    """Prepare a process that runs our controllers against a live cluster, by default without webhooks."""
     return springtide(
         name,
         folder,

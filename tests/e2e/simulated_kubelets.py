@@ -1,4 +1,4 @@
-"""Simulated machines in a real cluster: our kubelets over HTTP, beside the real scheduler and controller-manager."""
+"""Simulated kubelets in a real cluster, over HTTP, with the real scheduler and controller-manager."""
 
 from __future__ import annotations
 
