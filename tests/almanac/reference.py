@@ -67,14 +67,14 @@ class Spec:
     fixed: bool
 
     def on_day(self, day: date) -> bool:
-        """Tell whether the schedule has times on a date."""
+        """Return whether the schedule has times on a date."""
         _, _, days, months, weekdays = self.fields
         by_date, by_weekday = day.day in days, day.isoweekday() % 7 in weekdays
         joined = by_date and by_weekday if self.wildcard_day or self.wildcard_weekday else by_date or by_weekday
         return day.month in months and joined
 
     def at(self, wall: datetime) -> bool:
-        """Tell whether the schedule matches a wall time."""
+        """Return whether the schedule matches a wall time."""
         on_time = wall.second == 0 and wall.minute in self.fields[0] and wall.hour in self.fields[1]
         return on_time and self.on_day(wall.date())
 

@@ -103,5 +103,5 @@ def _allows(rule: Mapping[str, Any], asked: Asked) -> bool:
 
 
 def _name(request: ApiRequest) -> str:
-    """Give the one name that a request is about, as the API server reads it for its authorizers."""
+    """Return the one name that a request is about, as the API server reads it for its authorizers."""
     return request.fields.removeprefix(_BY_NAME) if request.fields.startswith(_BY_NAME) else request.key.name

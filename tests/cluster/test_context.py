@@ -20,7 +20,7 @@ class Answers(ABC):
 
     @abstractmethod
     def answer(self) -> int:
-        """Give a number."""
+        """Return a number."""
 
 
 class Fixed(Answers):

@@ -31,7 +31,7 @@ class Candidates:
         return LeaderElector(line, self.clock, identity=identity, random=Random(identity)), line
 
     def spec(self) -> Object:
-        """Give what the Lease says."""
+        """Return what the Lease says."""
         spec: Object = self.world.server.get(LEASES, KEY)["spec"]
         return spec
 
@@ -51,7 +51,7 @@ def play(story: Callable[[Candidates], Awaitable[None]]) -> None:
 
 
 def refused(elector: LeaderElector) -> bool:
-    """Tell whether a write would be withheld."""
+    """Return whether a write would be withheld."""
     try:
         elector.permit()
     except NotLeader:

@@ -73,7 +73,7 @@ class Watched:
             self.odd.append(delta)
 
     def expected(self, store: Store[Object], labels: str) -> dict[str, Object]:
-        """Tell what the server held at the version of a store."""
+        """Return what the server held at the version of a store."""
         return {name: node for name, node in self.history[store.version].items() if not labels or color(node) == "blue"}
 
     def check_all(self) -> None:

@@ -104,12 +104,12 @@ def explained(text: str, *others: str, **given: Any) -> Explanation:
 
 
 def stops(explanation: Explanation) -> list[str]:
-    """Give what is in the way, without the reasons."""
+    """Return what is in the way, without the reasons."""
     return [stop.what for stop in explanation.stopped]
 
 
 def written(decision: Decision[Any], at: str = "2026-11-16T11:00:00Z", **more: Any) -> dict[str, Any]:
-    """Give the status that a controller writes for a decision, as the API server returns it."""
+    """Return the status that a controller writes for a decision, as the API server returns it."""
     fields = {name: value for name, value in {**decision.status, **more}.items() if value is not None}
     conditions = own_conditions([], decision.conditions, now=parse_instant(at), generation=1)
     status: dict[str, Any] = json.loads(json.dumps({**fields, "conditions": conditions}))

@@ -34,7 +34,7 @@ class Assets:
     """Who named the folder, in words."""
 
     def path(self, name: str) -> Path:
-        """Give the path of a program; raises `AssetsMissing`."""
+        """Return the path of a program; raises `AssetsMissing`."""
         path = self.folder / name
         if not os.access(path, os.X_OK):
             msg = f"{self.origin} has no {name} in {self.folder}, expected one that can be run"
@@ -57,7 +57,7 @@ def find(environment: Mapping[str, str] = os.environ) -> Assets:
 
 
 def cache(environment: Mapping[str, str] = os.environ) -> Path:
-    """Give the folder in which this user keeps what can be made again."""
+    """Return the folder in which this user keeps what can be made again."""
     named = environment.get("XDG_CACHE_HOME")
     return (Path(named) if named else Path.home() / ".cache") / "springtide"
 

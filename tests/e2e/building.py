@@ -54,14 +54,14 @@ def build(folder: Path) -> None:
 
 
 def kubernetes_version() -> str:
-    """Give the version of Kubernetes that is built, such as `v1.36.3`."""
+    """Return the version of Kubernetes that is built, such as `v1.36.3`."""
     found = re.search(r"^\s*k8s\.io/kubernetes (v\S+)", _text("go.mod"), re.MULTILINE)
     assert found is not None
     return found[1]
 
 
 def flags() -> tuple[str, ...]:
-    """Give the flags that every program is built with."""
+    """Return the flags that every program is built with."""
     version = kubernetes_version()
     major, minor, _ = version.removeprefix("v").split(".", 2)
     stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
@@ -87,7 +87,7 @@ def _build_one(go: str, name: str, folder: Path, position: str) -> None:
 
 
 def _go() -> str:
-    """Give the path of a Go that is new enough."""
+    """Return the path of a Go that is new enough."""
     wanted = re.search(r"^go (\d+)\.(\d+)", _text("go.mod"), re.MULTILINE)
     assert wanted is not None
     needed = f"building the control plane needs Go {wanted[1]}.{wanted[2]} or newer"

@@ -78,7 +78,7 @@ class ControlPlane:
             program.stop()
 
     def answers(self, path: str) -> bool:
-        """Tell whether kube-apiserver answers an admin's GET of a path with a 200."""
+        """Return whether kube-apiserver answers an admin's GET of a path with a 200."""
         return _answers(self.url + path, token=self.token)
 
     def kubeconfig(self, user: str, *, groups: tuple[str, ...] = (), port: int = 0) -> Path:

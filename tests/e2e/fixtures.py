@@ -29,7 +29,7 @@ def nothing_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def assets(request: pytest.FixtureRequest) -> Assets:
-    """Give the programs of a control plane, built where it must be; skips where there are none."""
+    """Return the programs of a control plane, built where it must be; skips where there are none."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():  # A build takes minutes, and shows that it goes on.
         try:
@@ -40,7 +40,7 @@ def assets(request: pytest.FixtureRequest) -> Assets:
 
 @pytest.fixture(scope="session")
 def plane(assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Give a control plane with everything in it; it is shared, so tests have namespaces of their own."""
+    """Return a control plane with everything in it; it is shared, so tests have namespaces of their own."""
     try:
         running = _shared.get("plane") or _started(assets, tmp_path_factory.mktemp("plane"))
     except AssetsMissing as missing:

@@ -37,7 +37,7 @@ def restore_crds(plane: ControlPlane) -> None:
 
 
 def paths_of(definition: Object) -> dict[str, bool]:
-    """Give the paths of all versions of a custom kind, each with whether it is served."""
+    """Return the paths of all versions of a custom kind, each with whether it is served."""
     spec = definition["spec"]
     plural = spec["names"]["plural"]
     return {f"/apis/{spec['group']}/{one['name']}/{plural}": one["served"] for one in spec["versions"]}
@@ -77,11 +77,11 @@ def calendar(name: str, *dates: str, zone: str = "UTC") -> Object:
 
 
 def told_dates(item: Object) -> list[str]:
-    """Give the days that the status of a calendar tells of."""
+    """Return the days that the status of a calendar tells of."""
     return (item.get("status") or {}).get("nextDates") or []
 
 
 def conditions(item: Object | None) -> dict[str, Any]:
-    """Give the conditions of an object by their types."""
+    """Return the conditions of an object by their types."""
     status = (item or {}).get("status") or {}
     return {entry["type"]: entry for entry in status.get("conditions") or ()}

@@ -96,7 +96,7 @@ class Program:
             time.sleep(0.05)
 
     def last_words(self) -> str:
-        """Give the end of its log."""
+        """Return the end of its log."""
         if not self.log.exists():
             return ""
         return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TOLD:])

@@ -41,7 +41,7 @@ class Prometheus:
         )
 
     def answered(self) -> int:
-        """Tell how many queries it has answered, by its own count."""
+        """Return how many queries it has answered, by its own count."""
         # Loopback, whatever proxies the environment names.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"{self.url}/metrics", timeout=5) as page:
@@ -50,5 +50,5 @@ class Prometheus:
 
 
 def find() -> str | None:
-    """Give the path of the program, if this machine has it."""
+    """Return the path of the program, if this machine has it."""
     return shutil.which("prometheus")

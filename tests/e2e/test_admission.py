@@ -63,12 +63,12 @@ async def serve(plane: ControlPlane) -> AsyncIterator[Webhooks]:
 
 
 def refusal(plane: ControlPlane, item: Object, path: str = "") -> str:
-    """Give the words with which an object is refused; nothing where it would be accepted."""
+    """Return the words with which an object is refused; nothing where it would be accepted."""
     return answer(plane, item, path)[0]
 
 
 def answer(plane: ControlPlane, item: Object, path: str = "") -> tuple[str, list[str]]:
-    """Give the words with which an object is refused, if it is, and what its author is warned of."""
+    """Return the words with which an object is refused, if it is, and what its author is warned of."""
     request = urllib.request.Request(
         f"{plane.url}{path or path_of(item)}?dryRun=All&fieldValidation=Strict",
         json.dumps(item).encode(),

@@ -248,7 +248,7 @@ def bundle(plane: ControlPlane) -> str:
 
 
 def tried(plane: ControlPlane, item: Object) -> str:
-    """Give what kubectl says against an object, if it were created; nothing where it is right."""
+    """Return what kubectl says against an object, if it were created; nothing where it is right."""
     return plane.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(item), check=False).stderr
 
 

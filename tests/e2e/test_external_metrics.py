@@ -154,7 +154,7 @@ def provided(plane: ControlPlane) -> Iterator[Provider]:
 
 
 def available(plane: ControlPlane) -> bool:
-    """Tell whether the API server can reach the provider."""
+    """Return whether the API server can reach the provider."""
     return bool(conditions(read(plane, "apiservice", NAME)).get("Available", {}).get("status") == "True")
 
 

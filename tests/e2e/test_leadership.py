@@ -26,7 +26,7 @@ NAMES = tuple(f"led-{number}" for number in range(20))
 
 @pytest.fixture
 def slow(plane: ControlPlane) -> Iterator[Line]:
-    """Give a line to the server on which one of the rivals can be held up."""
+    """Return a line to the server on which one of the rivals can be held up."""
     with in_background(lambda: line(plane.port)) as made:
         yield made
 
@@ -58,7 +58,7 @@ def write_all(plane: ControlPlane, day: str) -> None:
 
 
 def settled(plane: ControlPlane, day: str) -> dict[str, str]:
-    """Give the version of every calendar once all tell of the day; nothing before that."""
+    """Return the version of every calendar once all tell of the day; nothing before that."""
     found = [item for item in read_all(plane, "calendars") if item["metadata"]["name"] in NAMES]
     if len(found) < len(NAMES) or any(told_dates(item) != [day] for item in found):
         return {}

@@ -27,7 +27,7 @@ def running(plane: ControlPlane, crds: None, tmp_path: Path) -> Iterator[Program
 
 
 def change_all(plane: ControlPlane, day: str) -> None:
-    """Give calendars another day, and wait until their status says so."""
+    """Return calendars another day, and wait until their status says so."""
     write(plane, *(calendar(name, day) for name in NAMES))
 
     def reported() -> bool:

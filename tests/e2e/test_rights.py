@@ -59,12 +59,12 @@ class Released:
     program: Program
 
     def requests(self) -> list[Object]:
-        """Give everything that was asked for so far."""
+        """Return everything that was asked for so far."""
         lines = self.plane.audit_log.read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines if line.endswith("}")]
 
     def used(self) -> set[Right]:
-        """Give the rights that were made use of so far."""
+        """Return the rights that were made use of so far."""
         return {
             Right(about.get("apiGroup", ""), _resource(about), request["verb"])
             for request in self.requests()
@@ -208,7 +208,7 @@ def reference(version: str, kind: str, name: str) -> dict[str, str]:
 
 
 def granted(plane: ControlPlane) -> set[Right]:
-    """Give every right that the release has, as far as it was made for it."""
+    """Return every right that the release has, as far as it was made for it."""
     chosen = f"--selector=app.kubernetes.io/instance={RELEASE}"
     roles = [
         *read_all(plane, "clusterroles", chosen),

@@ -61,7 +61,7 @@ class Times:
     sizes: Sizes
 
     def seen(self, name: str, *sizes: int) -> float:
-        """Tell when a Deployment was first seen with the last of these sizes after it had the others; 0: not yet."""
+        """Return when a Deployment was first seen with the last of these sizes after it had the others; 0: not yet."""
         changes = self.sizes.changes(name)
         for place in range(len(changes) - len(sizes) + 1):
             if tuple(size for _, size in changes[place : place + len(sizes)]) == sizes:
@@ -213,12 +213,12 @@ def reference(version: str, kind: str, name: str) -> dict[str, str]:
 
 
 def is_available(plane: ControlPlane) -> bool:
-    """Tell whether the API server reaches our external metrics."""
+    """Return whether the API server reaches our external metrics."""
     return bool(conditions(read(plane, "apiservice", API_SERVICE)).get("Available", {}).get("status") == "True")
 
 
 def seen(plane: ControlPlane, kind: str, name: str) -> Any:
-    """Give an object, for the report of a test that fails."""
+    """Return an object, for the report of a test that fails."""
     return (read(plane, kind, name) or {}).get("status")
 
 

@@ -55,7 +55,7 @@ async def serve(plane: ControlPlane) -> AsyncIterator[Webhooks]:
 
 
 def refusal(plane: ControlPlane, item: Object) -> str:
-    """Give the words with which an object is refused; nothing where it would be accepted."""
+    """Return the words with which an object is refused; nothing where it would be accepted."""
     done = plane.kubectl(
         "create", "--dry-run=server", "--validate=false", "-f", "-", text=json.dumps(item), check=False
     )
@@ -163,7 +163,7 @@ def test_a_deleted_secret_is_created_again(asking: ControlPlane) -> None:
 
 
 def bundle(plane: ControlPlane, name: str = VALIDATING, kind: str = "validatingwebhookconfiguration") -> set[str]:
-    """Give the CA bundle that the API server trusts."""
+    """Return the CA bundle that the API server trusts."""
     configuration = read(plane, kind, name)
     assert configuration is not None
     (webhook,) = configuration["webhooks"]

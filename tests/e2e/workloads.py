@@ -73,7 +73,7 @@ class Sizes:
         self._looking.join()
 
     def changes(self, name: str) -> list[tuple[float, int]]:
-        """Give the sizes that a Deployment had one after the other, each with the time at which it was first seen."""
+        """Return the sizes that a Deployment had one after the other, each with the time at which it was first seen."""
         return list(self._seen.get(name, ()))
 
     def _look(self) -> None:
@@ -85,6 +85,6 @@ class Sizes:
 
 
 def replicas_of(plane: ControlPlane, name: str) -> int:
-    """Give how many replicas a Deployment shall have."""
+    """Return how many replicas a Deployment shall have."""
     found = read(plane, "deployment", name)
     return -1 if found is None else found["spec"]["replicas"]

@@ -19,7 +19,7 @@ class Samples:
                 self._samples[place] = sample.value
 
     def __call__(self, name: str, **labels: str) -> float:
-        """Give one sample; `KeyError` where it is not exported."""
+        """Return one sample; `KeyError` where it is not exported."""
         return self._samples[name, frozenset(labels.items())]
 
     def labelled(self, name: str) -> dict[tuple[str, ...], float]:

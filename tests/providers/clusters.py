@@ -144,5 +144,5 @@ def run(scenario: Coroutine[Any, Any, T]) -> T:
 
 
 def is_retryable(failure: Exception) -> bool:
-    """Tell whether an error is retryable."""
+    """Return whether an error is retryable."""
     return failure.retryable if isinstance(failure, ProviderError) else getattr(failure, "retriable", False)

@@ -152,7 +152,7 @@ class FakeAws:
         return _made_once(service, region)
 
     def client(self, service: str, region: str = REGION) -> FaultyClient:
-        """Give the client that the provider uses, to plan faults."""
+        """Return the client that the provider uses, to plan faults."""
         if (service, region) not in self.clients:
             self.clients[service, region] = FaultyClient(_made_once(service, region))
         return self.clients[service, region]

@@ -152,7 +152,7 @@ async def pause_or_resume(world: World) -> None:
 
 
 def calendar_lease() -> Scenario:
-    """Tell the story."""
+    """Return the story."""
     return (
         Scenario("calendars under a lease", start=START)
         .given(

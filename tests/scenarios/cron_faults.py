@@ -267,7 +267,7 @@ def _suspended(value: bool) -> Object:
 
 
 def cron_under_faults() -> Scenario:
-    """Tell the story."""
+    """Return the story."""
     return (
         Scenario("cron rules under faults", start=START)
         .given(KEDA, deployment(), federated(1, 100), SHOP, BOUNDS, LOST)

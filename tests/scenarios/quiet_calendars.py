@@ -27,7 +27,7 @@ _BETWEEN = 32
 
 
 def quiet_calendars() -> Scenario:
-    """Tell the story: midnight in Berlin falls into the time when everything settles."""
+    """Return the story: midnight in Berlin falls into the time when everything settles."""
     scenario = (
         Scenario("calendars that are edited once", start="2026-12-31T22:44:00Z")
         .running(CalendarController)

@@ -149,7 +149,7 @@ class TheScheduleIsFollowed(Invariant):
 
 
 def scaling_under_faults(severity: Severity = Severity.HEAVY) -> Scenario:
-    """Tell the story of a night with a gap in it."""
+    """Return the story of a night with a gap in it."""
     books: list[SeriesStore] = []
 
     def services(incarnation: ProcessRun) -> Services:

@@ -99,7 +99,7 @@ class Days:
     holidays: PublicHolidays | None = None
 
     def __contains__(self, day: int) -> bool:
-        """Tell whether a day number is in the set."""
+        """Return whether a day number is in the set."""
         found = self.run_at_or_before(day)
         return found is not None and day <= found[1]
 
@@ -214,7 +214,7 @@ class CalendarFilter:
     mode: CalendarMode = CalendarMode.EXCLUDE
 
     def allows(self, t: int, zone: Zone) -> bool:
-        """Tell whether the reference allows the local day of an instant."""
+        """Return whether the reference allows the local day of an instant."""
         clock = self.calendar.zone or zone
         listed = clock.local(t) // DAY in self.calendar.days
         return listed is (self.mode is CalendarMode.ONLY)

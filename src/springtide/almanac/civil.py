@@ -47,7 +47,7 @@ def weekday_of(day: int) -> int:
 
 
 def is_leap(year: int) -> bool:
-    """Tell whether a year has a 29 February."""
+    """Return whether a year has a 29 February."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
@@ -127,7 +127,7 @@ class DayRule:
         return max(b - a for a, b in pairwise(self.layout(*_SAMPLE)))
 
     def covers(self, other: "DayRule") -> bool:
-        """Tell whether every day of another rule is one of ours; both must join their parts with "and"."""
+        """Return whether every day of another rule is one of ours; both must join their parts with "and"."""
         if self.either or other.either:
             return self == other
         mine, theirs = self._dates(), other._dates()

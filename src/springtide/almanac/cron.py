@@ -134,7 +134,7 @@ class Cron:
         return (shown if hit else shown - 1), hit
 
     def _repairs_midnight(self, segments: OffsetSegments, i: int) -> bool:
-        """Tell whether segment `i` begins on a day whose midnight was skipped and at which the schedule fires."""
+        """Return whether segment `i` begins on a day whose midnight was skipped and at which the schedule fires."""
         day, late = divmod(segments.starts[i] + segments.offsets[i], DAY)
         skipped = late > 0 and wall_end(segments, i - 1) <= day * DAY
         return skipped and self.walls.times[0] == 0 and self.walls.days.at_or_after(day) == day

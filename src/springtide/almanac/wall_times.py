@@ -88,7 +88,7 @@ class MatchingDays:
         return day
 
     def never_pauses(self, reach: int) -> bool:
-        """Tell whether neighbouring days are known to lie no further apart than `reach`."""
+        """Return whether neighbouring days are known to lie no further apart than `reach`."""
         pause = _longest_pause(self.rule)
         return pause is not None and pause <= reach
 
@@ -176,7 +176,7 @@ class WallTimes:
         return self.between(wall, (LAST_DAY + 1) * DAY)
 
     def covers(self, other: "WallTimes") -> bool:
-        """Tell whether every time of `other` is one of these."""
+        """Return whether every time of `other` is one of these."""
         return set(other.times).issubset(self.times) and self.days.rule.covers(other.days.rule)
 
 

@@ -92,7 +92,7 @@ def known_zones() -> frozenset[str]:
 
 
 def is_fixed_abbreviation(name: str) -> bool:
-    """Tell whether a zone has no daylight saving although its name suggests a zone that has."""
+    """Return whether a zone has no daylight saving although its name suggests a zone that has."""
     return name in _FIXED
 
 

@@ -174,7 +174,7 @@ class CheckedManifests:
         return len(self.problems) - self.errors
 
     def exit_code(self, *, strict: bool) -> int:
-        """Give the exit code: 0 fine, 1 errors (or warnings, if strict), 2 an input could not be read."""
+        """Return the exit code: 0 fine, 1 errors (or warnings, if strict), 2 an input could not be read."""
         if self.unreadable:
             return 2
         return 1 if self.errors or (strict and self.problems) else 0

@@ -166,7 +166,7 @@ def _metadata(interview: Interview, name: str | None, namespace: str | None) -> 
 
 
 def _numbered(behaviors: list[Tree]) -> list[Tree]:
-    """Give each behaviour a unique name."""
+    """Return each behaviour a unique name."""
     named: list[Tree] = []
     for behavior in behaviors:
         name = free_name(behavior["name"], [other["name"] for other in named])

@@ -143,7 +143,7 @@ class Caches:
             await wait_until_fresh(self._transport, cached.selection, store, self._clock)
 
     def health(self) -> tuple[CacheHealth, ...]:
-        """Give the state of every cache."""
+        """Return the state of every cache."""
         return tuple(
             CacheHealth(
                 str(reflector.selection),

@@ -307,7 +307,7 @@ class Client:
         await self._create_subresource("bind", origin.key, "binding", body, because)
 
     def withholds(self, what: str, *, because: str) -> bool:
-        """Tell whether a write must be withheld because the mode is observe; then it is logged and counted.
+        """Return whether a write must be withheld because the mode is observe; then it is logged and counted.
 
         Call it before a write to anything but the cluster (a cloud API), and `permit` after it.
         """
@@ -325,7 +325,7 @@ class Client:
         self._permit()
 
     def _precondition(self, origin: ObjectVersion, *, exact: bool) -> Precondition:
-        """Give the precondition of a write; in observe mode objects that were not really created have no uid."""
+        """Return the precondition of a write; in observe mode objects that were not really created have no uid."""
         return UNCONDITIONAL if self.mode is Mode.OBSERVE else origin.precondition(exact=exact)
 
     async def _create_subresource(self, verb: str, key: Key, subresource: str, body: Object, because: str) -> None:

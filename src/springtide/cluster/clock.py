@@ -24,11 +24,11 @@ class Clock(Protocol):
     """Two readings of one clock, and a way to wait for it."""
 
     def now(self) -> int:
-        """Give the instant: whole seconds since the epoch. It may step when the clock is set."""
+        """Return the instant: whole seconds since the epoch. It may step when the clock is set."""
         ...
 
     def monotonic(self) -> float:
-        """Give the seconds that have passed since some fixed moment; it never steps. For durations only."""
+        """Return the seconds that have passed since some fixed moment; it never steps. For durations only."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -48,11 +48,11 @@ class WallClock:
     """The real time."""
 
     def now(self) -> int:
-        """Give the instant."""
+        """Return the instant."""
         return int(time.time())
 
     def monotonic(self) -> float:
-        """Give the seconds since some moment, those of a suspended machine included."""
+        """Return the seconds since some moment, those of a suspended machine included."""
         return time.clock_gettime(_ELAPSED)
 
     async def sleep(self, seconds: float) -> None:
@@ -84,11 +84,11 @@ class ScaledClock:
         self._origin = self._wall.monotonic()
 
     def now(self) -> int:
-        """Give the instant."""
+        """Return the instant."""
         return int(self._start + self.monotonic())
 
     def monotonic(self) -> float:
-        """Give the seconds that have passed here since the clock was started."""
+        """Return the seconds that have passed here since the clock was started."""
         return (self._wall.monotonic() - self._origin) * self.speed
 
     async def sleep(self, seconds: float) -> None:
@@ -131,7 +131,7 @@ class Backoff:
     """The share of a delay that is added at random, so that requests that failed together are not retried together."""
 
     def after(self, failures: int, *, random: float = 0.0) -> float:
-        """Give the seconds to wait after so many consecutive failures; `random` is a number in [0, 1)."""
+        """Return the seconds to wait after so many consecutive failures; `random` is a number in [0, 1)."""
         if failures <= 0:
             return 0.0
         delay = min(self.longest, math.ldexp(self.first, min(failures - 1, _MOST_DOUBLINGS)))

@@ -28,7 +28,7 @@ class ConditionStatus(StrEnum):
 
     @classmethod
     def of(cls, holds: bool | None) -> ConditionStatus:
-        """Give the status for a truth value; None is unknown."""
+        """Return the status for a truth value; None is unknown."""
         return cls.UNKNOWN if holds is None else cls.TRUE if holds else cls.FALSE
 
 
@@ -54,7 +54,7 @@ class Condition:
 def own_conditions(
     existing: Sequence[Object], wanted: Iterable[Condition], *, now: int, generation: int | None
 ) -> list[Object]:
-    """Give conditions as the API has them; `lastTransitionTime` stays if the status is unchanged."""
+    """Return conditions as the API has them; `lastTransitionTime` stays if the status is unchanged."""
     by_type = _first_by_type(existing)
     return [_entry(by_type.get(condition.type), condition, now, generation) for condition in wanted]
 
@@ -111,7 +111,7 @@ def status_patch(
 
 
 def _shown(entries: Sequence[Object], existing: Sequence[Object]) -> bool:
-    """Tell whether every entry is in the list already; entries there may have further fields."""
+    """Return whether every entry is in the list already; entries there may have further fields."""
     by_type = _first_by_type(existing)
     return all(entry.items() <= by_type.get(entry["type"], {}).items() for entry in entries)
 

@@ -35,15 +35,15 @@ class Services:
         self._offered = offered
 
     def find(self, kind: type[T]) -> T | None:
-        """Give the first object of a type, if the process offers one."""
+        """Return the first object of a type, if the process offers one."""
         return next((each for each in self._offered if isinstance(each, kind)), None)
 
     def get(self, kind: type[T]) -> T:
-        """Give the first object of a type; raises `LookupError` if the process offers none."""
+        """Return the first object of a type; raises `LookupError` if the process offers none."""
         return self.require(kind, "a controller")
 
     def require(self, kind: type[T], user: str) -> T:
-        """Give the first object of a type; the `LookupError` names the user that needs it."""
+        """Return the first object of a type; the `LookupError` names the user that needs it."""
         found = self.find(kind)
         if found is None:
             names = ", ".join(type(each).__name__ for each in self._offered) or "nothing"
@@ -82,11 +82,11 @@ class ControllerContext:
     _on_release: list[Callable[[], None]] = field(default_factory=list, init=False)
 
     def store(self, cached: Cached) -> Store[Any]:
-        """Give the cache of something that the controller watches, or that one of its shared states is built from."""
+        """Return the cache of something that the controller watches, or that one of its shared states is built from."""
         return self.stores[cached]
 
     def state(self, kind: type[StateT]) -> StateT:
-        """Give a shared state that the controller declares in `states` or `provides`."""
+        """Return a shared state that the controller declares in `states` or `provides`."""
         declared = (*self.kind.provides, *(each if isinstance(each, type) else each.state for each in self.kind.states))
         if kind not in declared:
             msg = f"controller {self.kind.name} uses the state {kind.__name__}, expected it in its `states`"
@@ -98,12 +98,12 @@ class ControllerContext:
         self.on_release(self.state(kind).subscribe(reader))
 
     def dependency(self, kind: type[T]) -> T:
-        """Give what the process offers of a type that the controller declares in `needs`."""
+        """Return what the process offers of a type that the controller declares in `needs`."""
         self._check_declared(kind, self.kind.needs, "needs")
         return self.services.require(kind, f"controller {self.kind.name}")
 
     def optional_dependency(self, kind: type[T]) -> T | None:
-        """Give what the process offers of a type that the controller declares in `optional_needs`, if it does."""
+        """Return what the process offers of a type that the controller declares in `optional_needs`, if it does."""
         self._check_declared(kind, self.kind.optional_needs, "optional_needs")
         return self.services.find(kind)
 

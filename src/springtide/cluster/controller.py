@@ -107,7 +107,7 @@ class Controller(ABC):
         self.context = context
 
     def owns(self, record: Any) -> bool:  # noqa: ARG002
-        """Tell whether this controller may write an object; objects that it does not own are never reconciled."""
+        """Return whether this controller may write an object; objects that it does not own are never reconciled."""
         return True
 
     @abstractmethod

@@ -110,7 +110,7 @@ class LruMap(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
 
     def get_or_create(self, key: K) -> V:
-        """Give the entry of a key, or make one."""
+        """Return the entry of a key, or make one."""
         if key not in self._entries:
             self._entries[key] = self._make()
             if len(self._entries) > REMEMBERED:

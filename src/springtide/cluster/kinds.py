@@ -93,7 +93,7 @@ class KindRegistry(SharedState[Delta[tuple[KindInfo, ...]]]):
             self.bind({DEFINITIONS: definitions})
 
     def apply(self, cached: Cached, delta: Delta[tuple[KindInfo, ...]]) -> None:  # noqa: ARG002 - the only source
-        """Tell the readers; kinds are looked up in the cache itself."""
+        """Return the readers; kinds are looked up in the cache itself."""
         self.publish(delta)
 
     def find(self, api_version: str, kind: str) -> KindInfo | None:
@@ -106,7 +106,7 @@ class KindRegistry(SharedState[Delta[tuple[KindInfo, ...]]]):
         return definitions[0][_names(definitions[0]).index(wanted)] if definitions else None
 
     def declared(self, resource: Resource, status: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the fields of a status that the CRD in the cluster declares; upstream's CRDs have fewer."""
+        """Return the fields of a status that the CRD in the cluster declares; upstream's CRDs have fewer."""
         found = self.find(resource.api_version, resource.kind)
         if found is None or found.status is None:
             return dict(status)

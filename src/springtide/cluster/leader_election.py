@@ -371,7 +371,7 @@ class LeaderElector:
         return Write("springtide-lease", f"{self.identity} {does} the lease")
 
     def _times(self, *more: str) -> dict[str, Any]:
-        """Give the current time as the renewal time and as others; for information only."""
+        """Return the current time as the renewal time and as others; for information only."""
         now = format_instant(self._clock.now()).replace("Z", ".000000Z")
         return dict.fromkeys(("renewTime", *more), now)
 

@@ -117,7 +117,7 @@ def _instant(record: logging.LogRecord) -> str:
 
 
 def _origin(record: logging.LogRecord) -> dict[str, Any]:
-    """Give the logger, the controller and the object of a record."""
+    """Return the logger, the controller and the object of a record."""
     origin: dict[str, Any] = {"logger": record.name}
     root, _, name = record.name.partition(".")
     if root == OURS and name and "." not in name:

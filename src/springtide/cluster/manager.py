@@ -179,15 +179,15 @@ class Manager:
             await self._stopped.wait()
 
     def health(self) -> tuple[ControllerHealth, ...]:
-        """Give the state of every controller."""
+        """Return the state of every controller."""
         return tuple(runner.measure() for runner in self._runners)
 
     def cache_health(self) -> tuple[CacheHealth, ...]:
-        """Give the state of every cache."""
+        """Return the state of every cache."""
         return self._caches.health()
 
     def state(self, kind: type[StateT]) -> StateT:
-        """Give a shared state of this process; outside a leadership term it is empty."""
+        """Return a shared state of this process; outside a leadership term it is empty."""
         return self._states.get(kind)
 
     @property

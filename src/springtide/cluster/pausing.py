@@ -43,7 +43,7 @@ class PausedObjects:
         return len(self._paused)
 
     def version(self, key: Key) -> ObjectVersion:
-        """Give the paused object as it was read."""
+        """Return the paused object as it was read."""
         return self._paused[key]
 
     def listen(self, resumed: Callable[[Key], None]) -> None:

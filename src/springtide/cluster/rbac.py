@@ -30,7 +30,7 @@ class RbacRules:
     namespace: tuple[PolicyRule, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """Give them as data for templates."""
+        """Return them as data for templates."""
         return {"cluster": list(self.cluster), "namespace": list(self.namespace)}
 
 

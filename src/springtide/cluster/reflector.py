@@ -227,7 +227,7 @@ class Reflector:
         self._asked = replace(self.selection, view=dict)
 
     def _not_older_than(self) -> str:
-        """Give the minimum version of a full list: that of the store, or the newest.
+        """Return the minimum version of a full list: that of the store, or the newest.
 
         Never `0`, which may go back in time. If a server cannot serve the store's version, because it lags behind or
         has compacted it, it can always serve its newest.

@@ -63,7 +63,7 @@ class Selection:
 
 
 def key_of(item: Any) -> Key:
-    """Give the key of an object; `item` is a whole object or a view of one."""
+    """Return the key of an object; `item` is a whole object or a view of one."""
     if isinstance(item, dict):
         metadata = item["metadata"]
         return Key(metadata.get("namespace", ""), metadata["name"])
@@ -71,7 +71,7 @@ def key_of(item: Any) -> Key:
 
 
 def version_of(item: Any) -> int:
-    """Give the resourceVersion; servers since 1.35 guarantee that it is a growing number."""
+    """Return the resourceVersion; servers since 1.35 guarantee that it is a growing number."""
     metadata = item["metadata"] if isinstance(item, dict) else item.metadata
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else metadata.resource_version
     return int(version or 0)

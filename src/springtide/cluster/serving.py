@@ -63,7 +63,7 @@ class CoalescedWrites(asyncio.Transport):
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Tell whether nothing more can be sent."""
+        """Return whether nothing more can be sent."""
         return self._transport.is_closing()
 
     def _send_head(self) -> None:
@@ -131,7 +131,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the application that the client has disconnected."""
+        """Return the application that the client has disconnected."""
         self._unset_keepalive_if_required()
         self._limit_arrival(False)
         if self._answered is not None and not self._answered.response_complete:

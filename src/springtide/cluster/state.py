@@ -62,7 +62,7 @@ class SharedState(Generic[ChangeT]):
         """Forget everything: the leadership term is over."""
 
     def store(self, cached: Cached) -> Store[Any]:
-        """Give the cache of a source, for states that look records up there instead of copying them."""
+        """Return the cache of a source, for states that look records up there instead of copying them."""
         return self._stores[cached]
 
     def bind(self, stores: Mapping[Cached, Store[Any]]) -> None:
@@ -79,7 +79,7 @@ class SharedState(Generic[ChangeT]):
         return unsubscribe
 
     def publish(self, change: ChangeT) -> None:
-        """Tell all readers of a change; a reader that fails is logged, and the others are called."""
+        """Notify all readers of a change; a reader that fails is logged, and the others are called."""
         for reader in self._readers:
             try:
                 reader(change)
@@ -125,7 +125,7 @@ class SharedStates:
         self._unfollow: list[Callable[[], None]] = []
 
     def get(self, kind: type[StateT]) -> StateT:
-        """Give the state of a type."""
+        """Return the state of a type."""
         return cast("StateT", self._states[kind])
 
     def bind(self, stores: Mapping[Cached, Store[Any]]) -> None:

@@ -121,7 +121,7 @@ class Store(Generic[R]):
         self._barriers_made = 0
 
     def get(self, key: Key) -> R | None:
-        """Give a record, if there is one."""
+        """Return a record, if there is one."""
         return self._records.get(key)
 
     def __contains__(self, key: object) -> bool:

@@ -230,7 +230,7 @@ class ObjectVersion:
         return cls(key_of(item), uid or "", version or "")
 
     def changed_by(self, patch: Patch) -> Object:
-        """Give the part of the changed object that the patch itself says, for callers that get no answer."""
+        """Return the part of the changed object that the patch itself says, for callers that get no answer."""
         body: Object = patch.body if isinstance(patch.body, dict) else {}
         identity = {
             "namespace": self.key.namespace,

@@ -250,12 +250,12 @@ class Worker:
         return f"{self._watches[0].cached.selection.resource.kind} {key}"
 
     def _is_owned(self, key: Key) -> bool:
-        """Tell whether this controller owns an object; one that is gone counts as owned, so that it is cleaned up."""
+        """Return whether this controller owns an object; one that is gone counts as owned, so that it is cleaned up."""
         record = self._context.store(self._watches[0].cached).get(key)
         return record is None or self._controller.owns(record)
 
     def _is_paused(self, key: Key) -> bool:
-        """Tell whether an object is paused by its annotation; record events when the pause begins and ends."""
+        """Return whether an object is paused by its annotation; record events when the pause begins and ends."""
         resource = self._watches[0].cached.selection.resource
         paused = key in self._paused
         if paused and key not in self._paused_events:

@@ -106,7 +106,7 @@ class ScaleTargets(SharedState[tuple[ScaleTargetKey, AutoscalerRecord]]):
     optional_sources = AUTOSCALERS
 
     def apply(self, cached: Cached, delta: Delta[AutoscalerRecord]) -> None:
-        """Tell readers of the targets of an autoscaler, before and after a change."""
+        """Notify readers of the targets of an autoscaler before and after a change."""
         group = cached.selection.resource.group
         for one in dict.fromkeys((delta.old, delta.new)):
             if one is None:

@@ -34,7 +34,7 @@ class Decision(Generic[A]):
     """Events to record once the status is written."""
 
     def condition(self, type_: str) -> Condition:
-        """Give one of the conditions by its type."""
+        """Return one of the conditions by its type."""
         return next(one for one in self.conditions if one.type == type_)
 
 

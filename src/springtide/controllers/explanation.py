@@ -198,7 +198,7 @@ class ExplanationInput:
         return "not known yet" if self.present else "not known for that time"
 
     def has_reported(self, type_: str) -> bool:
-        """Tell whether a controller has written a condition that holds for the explained time."""
+        """Return whether a controller has written a condition that holds for the explained time."""
         return self.present and any(one.type == type_ for one in self.conditions)
 
     @property
@@ -235,14 +235,14 @@ class ExplanationInput:
         return tuple(sorted(found, key=lambda one: one.type != "Ready"))
 
     def conflicting_autoscalers(self) -> list[AutoscalerRecord]:
-        """Give the other autoscalers of the same target, as controllers find them."""
+        """Return the other autoscalers of the same target, as controllers find them."""
         spec = self.object.value.get("spec")
         reference = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
         target = ScaleTargetKey.of(self.object.namespace or "", reference)
         return [] if target is None else autoscalers_among(map(stored_form, self.others), target)
 
     def conflicting_rules(self) -> tuple[LoadedObject, ...]:
-        """Give the objects whose rules set the same target at their times."""
+        """Return the objects whose rules set the same target at their times."""
         mine = scaled_by(self.object)
         return tuple(
             other
@@ -251,7 +251,7 @@ class ExplanationInput:
         )
 
     def scaled_by(self) -> tuple[LoadedObject, ...]:
-        """Give the objects that scale this one."""
+        """Return the objects that scale this one."""
         me = ObjectKey(self.object.kind.group, self.object.kind.kind, self.object.namespace, self.object.name)
         return tuple(other for other in self.others if scaled_by(other) == me)
 
@@ -267,13 +267,13 @@ class ExplanationInput:
 
 
 def stored_form(loaded: LoadedObject) -> Object:
-    """Give an object as a cluster stores it, with its name and namespace written out."""
+    """Return an object as a cluster stores it, with its name and namespace written out."""
     metadata = loaded.value.get("metadata") or {}
     return {**loaded.value, "metadata": {**metadata, "name": loaded.name, "namespace": loaded.namespace or ""}}
 
 
 def scaled_by(loaded: LoadedObject) -> ObjectKey | None:
-    """Give what an object scales."""
+    """Return what an object scales."""
     scaling = (one.target for one in references_of(loaded) if one.role in (ReferenceRole.SCALES, ReferenceRole.CRON))
     return next(scaling, None)
 
@@ -287,7 +287,7 @@ def instant_of(text: object) -> int | None:
 
 
 def mappings(value: object) -> Iterator[dict[str, Any]]:
-    """Give the entries of a list in a status that are objects."""
+    """Return the entries of a list in a status that are objects."""
     for entry in value if isinstance(value, list) else ():
         if isinstance(entry, dict):
             yield entry
@@ -322,7 +322,7 @@ def common_blockers(facts: ExplanationInput, controller: str) -> Iterator[Blocke
 
 
 def _reported_blockers(facts: ExplanationInput) -> Iterator[Blocker]:
-    """Give the conditions that are False, one blocker per message; errors of the object are reported already."""
+    """Return the conditions that are False, one blocker per message; errors of the object are reported already."""
     messages: dict[str, list[ObservedCondition]] = {}
     for condition in facts.conditions:
         if condition.status == "False" and condition.type not in _NOT_BLOCKING and condition.reason != _INVALID:

@@ -136,7 +136,7 @@ class SimulatedGroup(NodeGroup):
         return True
 
     async def _is_member(self, name: str) -> bool:
-        """Tell whether a node that the earlier list did not contain belongs to the group."""
+        """Return whether a node that the earlier list did not contain belongs to the group."""
         try:
             node = msgspec.convert(await self._client.get(NODES, Key("", name)), NodeView)
         except NotFound:

@@ -23,7 +23,7 @@ class ScalingTolerance:
     up: Fraction = Fraction(0)
 
     def holds(self, ratio: Fraction) -> bool:
-        """Tell whether a ratio is within the tolerance."""
+        """Return whether a ratio is within the tolerance."""
         return 1 - self.down <= ratio <= 1 + self.up
 
 

@@ -74,7 +74,7 @@ def test_style_of_a_manifest() -> None:
 
 
 def reads_as(text: str, value: Any) -> bool:
-    """Tell whether `read` and a strict YAML 1.1 parser both give this value, without a problem."""
+    """Return whether `read` and a strict YAML 1.1 parser both give this value, without a problem."""
     if value is None:
         return not read(text)
     (document,) = read(text)

@@ -226,7 +226,7 @@ def test_an_unsuitable_folder_is_refused(tmp_path: Path, make: Callable[[Path], 
 
 @pytest.fixture
 def mine(data: Path) -> Iterator[Path]:
-    """Give the folder to an unprivileged user, and run as that user."""
+    """Return the folder to an unprivileged user, and run as that user."""
     root = os.geteuid() == 0
     with tempfile.TemporaryDirectory() as place:
         moved = Path(place) / "data"

@@ -31,7 +31,7 @@ def conversion_review(version: str, *objects: Any) -> bytes:
 
 
 def response_of(answer: bytes) -> dict[str, Any]:
-    """Give the response of an answer that is for us."""
+    """Return the response of an answer that is for us."""
     received = json.loads(answer)
     response: dict[str, Any] = received["response"]
     assert response["uid"] == UID

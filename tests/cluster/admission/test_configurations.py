@@ -114,7 +114,7 @@ def environment() -> Any:
 
 
 def asked_about(item: Any, old: Any = None, configuration: dict[str, Any] = VALIDATING) -> bool:
-    """Tell whether the API server calls the webhook; a condition that cannot be evaluated fails the test."""
+    """Return whether the API server calls the webhook; a condition that cannot be evaluated fails the test."""
     group, _, version = item["apiVersion"].rpartition("/")
     request = {
         "operation": "CREATE" if old is None else "UPDATE",

@@ -67,7 +67,7 @@ _HEADERS = (
 
 
 def request(random: Random, bodies: Sequence[bytes]) -> bytes:
-    """Give the bytes of a request to a webhook with one of these bodies; two thirds are HTTP as it should be."""
+    """Return the bytes of a request to a webhook with one of these bodies; two thirds are HTTP as it should be."""
     method, path = b"POST", random.choice((b"/validate", b"/default", b"/convert"))
     version, headers, body = (
         b"HTTP/1.1",
@@ -99,7 +99,7 @@ def _hurt(body: bytes, random: Random) -> bytes:
 
 
 def nonsense(random: Random) -> bytes:
-    """Give a body that is a review, nearly one, or nothing of the kind."""
+    """Return a body that is a review, nearly one, or nothing of the kind."""
     match random.randrange(6):
         case 0:
             return random.randbytes(random.randrange(200))
@@ -118,7 +118,7 @@ def nonsense(random: Random) -> bytes:
 
 
 def trees(random: Random) -> tuple[Any, Any]:
-    """Give two objects with mistakes; texts that are no JSON are left to other tests."""
+    """Return two objects with mistakes; texts that are no JSON are left to other tests."""
     made: list[Any] = []
     while len(made) < 2:
         try:

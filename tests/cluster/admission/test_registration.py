@@ -54,7 +54,7 @@ class Scene:
         return self.world.server.get(RESOURCES[name], Key("", name))
 
     def bundles(self, name: str) -> list[str]:
-        """Give the bundles of a configuration, decoded."""
+        """Return the bundles of a configuration, decoded."""
         return [
             base64.b64decode(webhook["clientConfig"].get("caBundle", "")).decode()
             for webhook in self.get(name)["webhooks"]

@@ -18,7 +18,7 @@ BAD = {"budgets": [{"nodes": "many"}, {"nodes": "5", "schedule": "@daily"}]}
 
 
 def changed(item: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    """Give a copy with other metadata."""
+    """Return a copy with other metadata."""
     made = copy.deepcopy(item)
     made["metadata"] |= metadata
     return made

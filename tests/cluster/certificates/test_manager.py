@@ -111,7 +111,7 @@ class Cluster:
         return self.replicas
 
     def secret(self) -> Object:
-        """Give the Secret."""
+        """Return the Secret."""
         return self.world.server.get(SECRETS, KEY)
 
     def look(self) -> None:

@@ -64,7 +64,7 @@ def settled(
 
 
 def verified(state: CertificateState) -> bool:
-    """Tell whether a bundle verifies the serving certificate."""
+    """Return whether a bundle verifies the serving certificate."""
     shown = x509.load_pem_x509_certificate(state.serving.pair.certificate)
     for authority in x509.load_pem_x509_certificates(state.bundle):
         if shown.issuer == authority.subject:

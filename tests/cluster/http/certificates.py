@@ -30,7 +30,7 @@ class Authority:
         return InlineContent(self.pair.certificate)
 
     def serving(self, *names: str, clients: bool = False) -> ssl.SSLContext:
-        """Give the context of a server with these names; `clients` must show a certificate of ours."""
+        """Return the context of a server with these names; `clients` must show a certificate of ours."""
         pair = make_serving(self.pair, names, now=int(time.time()), seconds=3600)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.TemporaryDirectory() as folder:

@@ -23,7 +23,7 @@ SHORT = {"pods": ["po"], "deployments": ["deploy"], "nodepools": []}
 
 
 def group_by_group() -> dict[str, Any]:
-    """Give the answers of an old server, with subresources among the resources."""
+    """Return the answers of an old server, with subresources among the resources."""
     lists: dict[str, Any] = {}
     for resource in EVERYTHING:
         known = {"kind": resource.kind, "namespaced": resource.namespaced, "verbs": ["get", "list"]}
@@ -51,7 +51,7 @@ def group_by_group() -> dict[str, Any]:
 
 
 def at_once() -> dict[str, Any]:
-    """Give the answers of a new server."""
+    """Return the answers of a new server."""
 
     def listed(*groups: str) -> dict[str, Any]:
         items = []

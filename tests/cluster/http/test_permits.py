@@ -177,7 +177,7 @@ def test_no_other_task_runs_between_the_permit_and_the_send() -> None:
 
 
 def _unread(writer: asyncio.StreamWriter) -> bool:
-    """Tell whether bytes have arrived at the server's socket."""
+    """Return whether bytes have arrived at the server's socket."""
     return bool(select.select([writer.get_extra_info("socket").fileno()], [], [], 0)[0])
 
 

@@ -23,7 +23,7 @@ class Luck(Random):
 
 
 def pauses(*errors: ClusterError, retries: RetrySettings, seconds: float = 0.0) -> list[float]:
-    """Give the pause after each of these errors in a row; every attempt takes some seconds."""
+    """Return the pause after each of these errors in a row; every attempt takes some seconds."""
     persistence = RetryBudget(retries, Luck(), began=100.0)
     now = 100.0
     found = []

@@ -43,7 +43,7 @@ class Office:
         self.world.server.patch(CALENDARS, KEY, Patch.apply(body, force=True), USER)
 
     def status(self) -> Any:
-        """Give the status, with conditions by their types."""
+        """Return the status, with conditions by their types."""
         status = self.world.server.get(CALENDARS, KEY)["status"]
         return {**status, "conditions": {entry["type"]: entry for entry in status["conditions"]}}
 

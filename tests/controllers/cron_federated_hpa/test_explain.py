@@ -34,7 +34,7 @@ def history(*entries: dict[str, Any], **others: Any) -> dict[str, Any]:
 
 
 def reported_conditions(*conflicts: AutoscalerRecord) -> list[dict[str, Any]]:
-    """Give the conditions that the controller writes."""
+    """Return the conditions that the controller writes."""
     record = record_of(load_item(NIGHTLY))
     evaluation = evaluate(record, compile_cron(record, "UTC"), {}, default_zone="UTC", now=parse_instant(MONDAY))
     found: list[dict[str, Any]] = written(decide(evaluation, conflicts, "UTC"))["conditions"]

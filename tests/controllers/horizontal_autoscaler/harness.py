@@ -193,6 +193,6 @@ def scaled(outcome: Outcome, name: str = "web", kind: str = "Deployment") -> lis
 
 
 def conditions(outcome: Outcome, name: str = "web") -> dict[str, Object]:
-    """Give the conditions of an autoscaler by their types."""
+    """Return the conditions of an autoscaler by their types."""
     status = outcome.object("HorizontalAutoscaler", name, namespace="shop")["status"]
     return {entry["type"]: entry for entry in status["conditions"]}

@@ -48,7 +48,7 @@ def decided(
 
 
 def verdicts(decision: AutoscalerDecision) -> dict[str, str]:
-    """Give the reasons of the conditions, with `!` in front of those that do not hold."""
+    """Return the reasons of the conditions, with `!` in front of those that do not hold."""
     return {
         one.type: one.reason if one.status is ConditionStatus.TRUE else f"!{one.reason}"
         for one in decision.conditions

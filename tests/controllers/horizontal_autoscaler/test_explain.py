@@ -38,7 +38,7 @@ def status(
     since: str = "2026-11-16T08:00:00Z",
     conflicts: tuple[AutoscalerRecord, ...] = (),
 ) -> dict[str, Any]:
-    """Give the status that the controller writes, for a target that has been asked for the same since a time."""
+    """Return the status that the controller writes, for a target that has been asked for the same since a time."""
     values = [one if isinstance(one, MissingMetric) else Fraction(one) for one in readings]
     history = ReplicaHistory(RecommendationSteps(((parse_instant(since), scale),)))
     now = parse_instant(at)

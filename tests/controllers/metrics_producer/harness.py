@@ -70,7 +70,7 @@ class Stage:
     """Every change of a scheduled capacity: when, of which producer, and to what."""
 
     def services(self, incarnation: ProcessRun) -> Services:
-        """Give a process a book of its own."""
+        """Return a process a book of its own."""
         book = SeriesStore()
 
         def hear(key: Key, changed: frozenset[str]) -> None:
@@ -89,11 +89,11 @@ class Stage:
         return scenario.running(MetricsProducerController, services=self.services, **running)
 
     def reading(self, name: str = "web") -> ObjectSeries | None:
-        """Give what the newest process exports of a producer now."""
+        """Return what the newest process exports of a producer now."""
         return self.books[-1].get(Key("default", name))
 
     def value(self, name: str = "web", metric: str = CAPACITY) -> Any:
-        """Give one value of it; `absent` where there is none."""
+        """Return one value of it; `absent` where there is none."""
         reading = self.reading(name)
         return "absent" if reading is None else reading.values.get(metric, "absent")
 
@@ -126,13 +126,13 @@ class Stage:
 
 
 def status_of(outcome: Outcome, name: str = "web") -> Any:
-    """Give the status of a producer, with conditions by their types."""
+    """Return the status of a producer, with conditions by their types."""
     status = outcome.object("MetricsProducer", name)["status"]
     return {**status, "conditions": {entry["type"]: entry for entry in status["conditions"]}}
 
 
 def conditions_of(outcome: Outcome, name: str = "web") -> dict[str, tuple[str, str]]:
-    """Give the status and reason of each condition of a producer."""
+    """Return the status and reason of each condition of a producer."""
     conditions = status_of(outcome, name)["conditions"]
     return {name: (entry["status"], entry["reason"]) for name, entry in conditions.items()}
 

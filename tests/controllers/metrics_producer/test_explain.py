@@ -20,7 +20,7 @@ from springtide.metrics.queues import QueueLength
 
 
 def reported(at: str, text: str = PEAK) -> dict[str, Any]:
-    """Give the status that the controller writes for a schedule."""
+    """Return the status that the controller writes for a schedule."""
     producer = loaded(text).view
     assert isinstance(producer, MetricsProducer)
     schedule = producer.spec.schedule

@@ -111,19 +111,19 @@ class _CloudGroup(NodeGroup):
 
 
 def offering(cloud: Cloud, trust: GrantPolicy = EVERYTHING) -> Callable[[ProcessRun], Services]:
-    """Give each process the cloud, and simulated groups."""
+    """Return each process the cloud, and simulated groups."""
     return lambda incarnation: Services(Providers([CloudProvider(cloud), SimulatedProvider()]), trust)
 
 
 def status_of(outcome: Outcome, name: str = "workers", namespace: str = "default") -> dict[str, Any]:
-    """Give the status of a group, with conditions as `type: (status, reason)`."""
+    """Return the status of a group, with conditions as `type: (status, reason)`."""
     status = dict(outcome.object("ScalableNodeGroup", name, namespace=namespace).get("status") or {})
     conditions = status.pop("conditions", ())
     return status | {entry["type"]: (entry["status"], entry["reason"]) for entry in conditions}
 
 
 def message_of(outcome: Outcome, condition: str, name: str = "workers", namespace: str = "default") -> str:
-    """Give the words of a condition."""
+    """Return the words of a condition."""
     conditions = outcome.object("ScalableNodeGroup", name, namespace=namespace)["status"]["conditions"]
     return str(next(entry["message"] for entry in conditions if entry["type"] == condition))
 

@@ -99,7 +99,7 @@ async def change_a_wish(world: World) -> None:
 
 
 def scaled_groups(cloud: Cloud) -> Scenario:
-    """Tell the story; a cloud is for one run."""
+    """Return the story; a cloud is for one run."""
     return (
         Scenario("groups of nodes under a lease")
         .given(

@@ -60,13 +60,13 @@ WARNED = {
 
 
 def path_of(item: Object) -> str:
-    """Give where objects of this kind are created."""
+    """Return where objects of this kind are created."""
     within = "" if item["kind"] == "Grant" else "/namespaces/default"
     return f"/apis/{item['apiVersion']}{within}/{PLURALS[item['kind']]}"
 
 
 def all_refused() -> Iterator[Refused]:
-    """Give every row, with the name of its kind before its own."""
+    """Return every row, with the name of its kind before its own."""
     for kind, rows in (
         ("cron", cron_rules.ROWS),
         ("producer", producers.ROWS),

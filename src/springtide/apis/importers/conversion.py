@@ -282,7 +282,7 @@ def _halves(days: DayRule) -> list[DayRule]:
 
 
 def _within_a_day(start: Schedule, end: Schedule) -> bool:
-    """Tell whether on each day a start comes first and an end last, so that no window extends into another day."""
+    """Return whether on each day a start comes first and an end last, so that no window extends into another day."""
     starts, ends = _times(start), _times(end)
     return min(starts) < min(ends) and max(starts) <= max(ends)
 

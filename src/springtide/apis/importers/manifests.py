@@ -129,7 +129,7 @@ def _text(value: Any) -> str:
 
 
 def is_importable(api_version: str, kind: str) -> bool:
-    """Tell whether all objects of a kind of another project are converted."""
+    """Return whether all objects of a kind of another project are converted."""
     return group_kind({"apiVersion": api_version, "kind": kind}) == CRON_HPA
 
 

@@ -38,7 +38,7 @@ class LabelPattern:
     _program: Any = field(repr=False)
 
     def matches(self, value: str) -> bool:
-        """Tell whether the pattern matches the whole value."""
+        """Return whether the pattern matches the whole value."""
         return self._program.fullmatch(value) is not None
 
 

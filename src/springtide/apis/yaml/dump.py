@@ -48,7 +48,7 @@ def scalar_text(value: str | int | float | bool | None, *, flow: bool = False, s
 
 
 def is_plain(text: str, *, flow: bool = False) -> bool:
-    """Tell whether a string needs no quotes to be the same string for every parser."""
+    """Return whether a string needs no quotes to be the same string for every parser."""
     if not text or not text.isprintable() or text in _SPECIAL or text in DISPUTED_WORDS:
         return False
     if resolve(text) != text or is_not_finite(text) or _NUMBER_IN_YAML_1_1.fullmatch(text):
@@ -142,7 +142,7 @@ def _flow_part(value: Any) -> str:
 
 
 def _is_literal(text: str) -> bool:
-    """Tell whether a string is written as a block: it has several lines, and no invisible characters at their ends."""
+    """Return whether a string is written as a block: several lines, without invisible characters at their ends."""
     lines = text.split("\n")
     return (
         len(lines) > 1

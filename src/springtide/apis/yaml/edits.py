@@ -65,7 +65,7 @@ class TextLayout:
         return len(self.text) if end < 0 else end
 
     def is_first_on_line(self, offset: int) -> bool:
-        """Tell whether an offset is preceded only by spaces on its line."""
+        """Return whether an offset is preceded only by spaces on its line."""
         return not self.text[self.line_start(offset) : offset].strip()
 
     def column(self, offset: int) -> int:

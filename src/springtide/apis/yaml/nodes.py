@@ -66,7 +66,7 @@ class EventSource(Protocol):
     """A parser's stream of events."""
 
     def check_event(self) -> bool:
-        """Tell whether another event follows."""
+        """Return whether another event follows."""
         ...
 
     def get_event(self) -> Any:

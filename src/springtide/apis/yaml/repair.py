@@ -144,7 +144,7 @@ def _missing_markers(segment: FileSegment) -> Iterator[tuple[int, PlacedProblem]
 
 
 def _begins_another(name: str, seen: set[str]) -> bool:
-    """Tell whether a repeated key begins another object, and is not repeated within one."""
+    """Return whether a repeated key begins another object, and is not repeated within one."""
     if name == "apiversion":
         return "kind" in seen
     return bool({"metadata", "spec"} & seen and {"apiversion", "kind"} & seen)

@@ -66,7 +66,7 @@ def resolve(text: str) -> Scalar:
 
 
 def is_not_finite(text: str) -> bool:
-    """Tell whether an unquoted scalar is an infinity or NaN, which JSON and so an object cannot hold."""
+    """Return whether an unquoted scalar is an infinity or NaN, which JSON and so an object cannot hold."""
     return bool(_NOT_FINITE.fullmatch(text))
 
 
@@ -131,7 +131,7 @@ def fields(node: MappingNode) -> dict[str, Entry]:
 
 
 def merges(node: MappingNode) -> bool:
-    """Tell whether a mapping merges entries of another one with `<<`."""
+    """Return whether a mapping merges entries of another one with `<<`."""
     return any(_is_merge(key) for key, _ in node.entries)
 
 

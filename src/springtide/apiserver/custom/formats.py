@@ -96,7 +96,7 @@ _UNITS: Final = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether a string is a UUID, with or without dashes."""
+    """Return whether a string is a UUID, with or without dashes."""
     return _UUID.fullmatch(text) is not None
 
 

@@ -105,7 +105,7 @@ def converted_definitions() -> tuple[str, ...]:
 
 
 def is_unconverted(definition: Object) -> bool:
-    """Tell whether a CRD has exactly our versions and no conversion webhook, of Springtide or of another program."""
+    """Return whether a CRD has exactly our versions and no conversion webhook, of Springtide or of another program."""
     spec = definition["spec"]
     versions = {(version["name"], version["storage"]) for version in spec["versions"]}
     ours = {(version.name, version.storage) for version in _CONVERTED[definition["metadata"]["name"]].versions}

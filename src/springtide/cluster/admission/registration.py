@@ -181,7 +181,7 @@ class WebhookRegistration:
 
 
 def _covers(found: Any, wanted: Any) -> bool:
-    """Tell whether `found` contains everything in `wanted`; servers add defaults."""
+    """Return whether `found` contains everything in `wanted`; servers add defaults."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(_covers(found.get(name), part) for name, part in wanted.items())
     if isinstance(wanted, list):

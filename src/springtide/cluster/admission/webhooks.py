@@ -58,7 +58,7 @@ class Webhooks:
     certificates: CertificateManager
 
     def ready(self) -> bool:
-        """Tell whether the CA bundle of the served certificate is published."""
+        """Return whether the CA bundle of the served certificate is published."""
         return self.certificates.ready.is_set()
 
     async def until_ready(self) -> None:

@@ -295,7 +295,7 @@ def _must_renew(state: CertificateState, now: int, names: Sequence[str]) -> bool
 
 
 def _usable(certificate: IssuedCertificate, now: int) -> bool:
-    """Tell whether a certificate is valid now; the clock may have been wrong when it was issued."""
+    """Return whether a certificate is valid now; the clock may have been wrong when it was issued."""
     return certificate.begins <= now < certificate.ends
 
 

@@ -60,7 +60,7 @@ def checked_proxy(proxy: str, place: str) -> str:
 
 
 def is_http_url(text: str) -> bool:
-    """Tell whether a text is an HTTP or HTTPS URL with a host."""
+    """Return whether a text is an HTTP or HTTPS URL with a host."""
     try:
         url = urlsplit(text)
         return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
@@ -69,7 +69,7 @@ def is_http_url(text: str) -> bool:
 
 
 def on_loopback(host: str) -> bool:
-    """Tell whether a host is a loopback address or `localhost`."""
+    """Return whether a host is a loopback address or `localhost`."""
     address = _address(host)
     return address.is_loopback if address is not None else host == "localhost"
 

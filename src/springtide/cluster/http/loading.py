@@ -56,7 +56,7 @@ def in_cluster(*, folder: Path = SERVICE_ACCOUNT, environment: Mapping[str, str]
 
 
 def runs_in_cluster(folder: Path = SERVICE_ACCOUNT, environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether this process runs in a pod with a service account."""
+    """Return whether this process runs in a pod with a service account."""
     return bool(environment.get("KUBERNETES_SERVICE_HOST")) and (folder / "token").exists()
 
 

@@ -122,12 +122,12 @@ def delete_options(
 
 
 def means_conflict(error: Invalid, precondition: Precondition) -> bool:
-    """Tell whether an Invalid error is a conflict: servers answer so to a patch whose uid is not that of the object."""
+    """Return whether an Invalid error is a conflict: the answer to a patch whose uid is not that of the object."""
     return bool(precondition.uid) and any(cause.field == "metadata.uid" for cause in error.causes)
 
 
 def may_mean_conflict(error: Invalid, patch: Patch, precondition: Precondition) -> bool:
-    """Tell whether a failed `test` of the precondition may be the cause; servers do not say which operation failed."""
+    """Return whether a failed `test` of the precondition may be the cause; servers do not name the operation."""
     return patch.type is PatchType.JSON and precondition != UNCONDITIONAL and not error.causes
 
 
@@ -140,7 +140,7 @@ def conflict_message(resource: Resource, key: Key) -> str:
 
 
 def is_met(precondition: Precondition, found: Object) -> bool:
-    """Tell whether an object meets a precondition."""
+    """Return whether an object meets a precondition."""
     metadata = found.get("metadata") or {}
     return all(metadata.get(name) == value for name, value in _required_metadata(precondition).items())
 

@@ -77,7 +77,7 @@ class RetryBudget:
 
 
 def is_read_retryable(error: ClusterError) -> bool:
-    """Tell whether a failed read may succeed the next time.
+    """Return whether a failed read may succeed the next time.
 
     A server that lags behind the requested resourceVersion has waited for it already; the caller can request less.
     """
@@ -87,7 +87,7 @@ def is_read_retryable(error: ClusterError) -> bool:
 
 
 def is_write_retryable(error: ClusterError, *, sent: bool, evicting: bool) -> bool:
-    """Tell whether a failed write certainly had no effect, and may succeed the next time.
+    """Return whether a failed write certainly had no effect, and may succeed the next time.
 
     A busy server says when to retry. A refused eviction is an answer: a PodDisruptionBudget does not allow it now.
     """

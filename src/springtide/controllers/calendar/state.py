@@ -78,6 +78,6 @@ class Calendars(SharedState[str]):
         return self._usable
 
     def find(self, name: str) -> CompiledCalendar | None:
-        """Give a calendar with or without errors; None where it does not exist."""
+        """Return a calendar with or without errors; None where it does not exist."""
         found: CompiledCalendar | None = self.store(ALL_CALENDARS).get(Key("", name))
         return found

@@ -186,7 +186,7 @@ class CronFederatedHPAController(Controller):
         )
 
     async def _latest(self, key: Key, record: CronRecord) -> CronRecord | None:
-        """Give the same object with the controller's own writes; None where it is gone."""
+        """Return the same object with the controller's own writes; None where it is gone."""
         await self.context.wait_for_object(key)
         latest: CronRecord | None = self.context.store(ALL_CRONS).get(key)
         return latest if latest is not None and latest.origin.uid == record.origin.uid else None

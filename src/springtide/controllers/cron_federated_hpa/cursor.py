@@ -65,7 +65,7 @@ class ObjectAge:
 
 
 def timing_fingerprint(schedule: str | None, at: str | None, time_zone: str | None) -> str:
-    """Give the fingerprint of the fields that decide when a rule fires."""
+    """Return the fingerprint of the fields that decide when a rule fires."""
     return sha256(msgspec.json.encode((schedule, at, time_zone))).hexdigest()[:_DIGITS]
 
 

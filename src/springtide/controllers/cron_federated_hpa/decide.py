@@ -87,12 +87,12 @@ class CronEvaluation:
         ]
 
     def first_progress(self) -> dict[str, RuleProgress]:
-        """Give the progress from which the rules begin, for an object without a cursor."""
+        """Return the progress from which the rules begin, for an object without a cursor."""
         timings = {rule.name: rule.timing for rule in self.spec.rules}
         return {one.name: RuleProgress(one.since, timings[one.name], one.ended is None) for one in self.candidates}
 
     def progress(self, pending: Mapping[str, RuleExecution]) -> dict[str, RuleProgress]:
-        """Give the progress of the rules; `pending` firings are still being retried.
+        """Return the progress of the rules; `pending` firings are still being retried.
 
         Invalid rules keep their progress, but are not in force any more: what they miss is not applied later.
         """
@@ -109,12 +109,12 @@ class CronEvaluation:
         return progress
 
     def is_lost(self, rule: str, at: int) -> bool:
-        """Tell whether a firing that was due before is neither handled nor due any more, since its rule has changed."""
+        """Return whether a firing that was due is neither handled nor still due, because its rule has changed."""
         due = [(one.rule, one.at) for one in self.plan.executions] + [(one.rule, one.at) for one in self.plan.missed]
         return (rule, at) not in due and self.is_open(rule, at)
 
     def is_open(self, rule: str, at: int) -> bool:
-        """Tell whether a firing that was due before is not recorded yet, however its rule has changed."""
+        """Return whether a firing that was due before is not recorded yet, however its rule has changed."""
         if rule not in self._recorded_rules:
             return False
         if any(one.name == rule and one.since < at for one in self.candidates):
@@ -125,7 +125,7 @@ class CronEvaluation:
         )
 
     def as_conflicting_rules(self, *, precedes: bool) -> list[ConflictingRule]:
-        """Give the rules that are in force, as another object with the same target sees them."""
+        """Return the rules that are in force, as another object with the same target sees them."""
         return [
             ConflictingRule(self.name, one.name, one.firings, one.action, one.since, one.recorded, precedes)
             for one in self.candidates

@@ -100,16 +100,16 @@ class AttemptCounter:
         self._tries: dict[Key, dict[str, RuleAttempts]] = {}
 
     def of(self, key: Key, rule: str, at: int) -> RuleAttempts | None:
-        """Give the attempts of a firing; None before the first."""
+        """Return the attempts of a firing; None before the first."""
         tries = self._tries.get(key, {}).get(rule)
         return tries if tries is not None and tries.at == at else None
 
     def under_way(self, key: Key) -> Mapping[str, RuleAttempts]:
-        """Give the firings of an object that are being retried, by rule."""
+        """Return the firings of an object that are being retried, by rule."""
         return self._tries.get(key, {})
 
     def is_due(self, key: Key, execution: RuleExecution, now: int) -> bool:
-        """Tell whether the first or the next attempt is due."""
+        """Return whether the first or the next attempt is due."""
         tries = self.of(key, execution.rule, execution.at)
         return tries is None or tries.again <= now
 
@@ -131,7 +131,7 @@ class AttemptCounter:
         self._tries.get(key, {}).pop(rule, None)
 
     def next_try(self, key: Key) -> int | None:
-        """Give the instant of the next attempt of any firing of an object."""
+        """Return the instant of the next attempt of any firing of an object."""
         return min((tries.again for tries in self._tries.get(key, {}).values()), default=None)
 
     def settle(self, key: Key, pending: frozenset[str]) -> None:
@@ -154,7 +154,7 @@ class PendingRecords:
         self._successes.setdefault(key, {}).setdefault(rule, []).append(success)
 
     def times(self, key: Key) -> Mapping[str, frozenset[int]]:
-        """Give the instants of the firings of an object, by rule."""
+        """Return the instants of the firings of an object, by rule."""
         return {
             rule: frozenset(success.at for success in found) for rule, found in self._successes.get(key, {}).items()
         }

@@ -145,7 +145,7 @@ def _claims(
 
 
 def _is_recorded(facts: ExplanationInput) -> bool:
-    """Tell whether the status says what was done until the explained time."""
+    """Return whether the status says what was done until the explained time."""
     return facts.present and bool(facts.status)
 
 
@@ -165,7 +165,7 @@ def _because(facts: ExplanationInput, claims: Mapping[str, _RecordedExecution], 
 
 
 def _next(evaluation: CronEvaluation, zones: Mapping[str, Zone]) -> list[UpcomingChange]:
-    """Give the next firing of each rule, in the order in which they come."""
+    """Return the next firing of each rule, in the order in which they come."""
     found = []
     for place, one in enumerate(evaluation.candidates):
         at = evaluation.plan.next.get(one.name)

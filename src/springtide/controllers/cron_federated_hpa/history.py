@@ -105,7 +105,7 @@ def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
 
 
 def newest_in(history: Mapping[str, Any], until: int) -> int | None:
-    """Give the newest firing of a history, which has been handled.
+    """Return the newest firing of a history, which has been handled.
 
     Entries after `until` were written under a wrong clock, and do not count.
     """
@@ -151,7 +151,7 @@ def listed(failures: Iterable[RuleFailure], kept: int) -> list[RuleFailure]:
 
 
 def _objects(value: object) -> list[Object]:
-    """Give the entries of a list that are objects."""
+    """Return the entries of a list that are objects."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 

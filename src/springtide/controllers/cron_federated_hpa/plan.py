@@ -143,12 +143,12 @@ def plan_firings(candidates: Sequence[CandidateRule], now: int, others: Sequence
 
 
 def _until(one: CandidateRule, now: int) -> int:
-    """Give the instant up to which the firings of a rule count."""
+    """Return the instant up to which the firings of a rule count."""
     return now if one.ended is None else min(one.ended, now)
 
 
 def _latest(one: CandidateRule | ConflictingRule, until: int) -> int | None:
-    """Give the latest firing of a rule that counts: it is due, or recorded.
+    """Return the latest firing of a rule that counts: it is due, or recorded.
 
     A firing in the very second from which on the rule counts does not count itself.
     """
@@ -170,7 +170,7 @@ def _next_look(one: CandidateRule, following: Mapping[str, int | None], now: int
 
 
 def latest_claims(candidates: Sequence[CandidateRule], now: int) -> dict[str, FieldClaim]:
-    """Give the latest firing of each rule that counts, by rule."""
+    """Return the latest firing of each rule that counts, by rule."""
     return {
         one.name: FieldClaim(latest, rank, one.name, f"rule `{one.name}`", "as it is listed last")
         for rank, one in enumerate(candidates)

@@ -60,7 +60,7 @@ class CronRecord:
     calendars: tuple[str, ...]
 
     def observed(self) -> Object:
-        """Give the parts of the object that a write of its status needs."""
+        """Return the parts of the object that a write of its status needs."""
         key = self.origin.key
         return {
             "metadata": {
@@ -128,7 +128,7 @@ def _calendars(spec: Any) -> list[str]:
 
 
 def _mappings(value: Any) -> list[Any]:
-    """Give the entries of a list that are objects; validation reports the others."""
+    """Return the entries of a list that are objects; validation reports the others."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
@@ -166,7 +166,7 @@ class CompiledRule:
         return HistoryLimits(self.view.successful_history_limit, self.view.failed_history_limit)
 
     def firings(self, default_zone: str, calendars: Mapping[str, DayCalendar]) -> Firings:
-        """Give the instants at which it fires while it is not suspended."""
+        """Return the instants at which it fires while it is not suspended."""
         if self.view.calendars:
             return firings_of(self.view, default_zone, calendars)
         return _firings(self.view.schedule, self.view.at, self.view.time_zone or default_zone)
@@ -198,7 +198,7 @@ def compile_cron(record: CronRecord, default_zone: str) -> CompiledCronSpec:
 
 
 def zone_of(spec: CompiledCronSpec, rule: str, default_zone: str) -> Zone:
-    """Give the time zone of a rule without errors."""
+    """Return the time zone of a rule without errors."""
     named = next(one.view.time_zone for one in spec.rules if one.name == rule)
     return load_zone(named or default_zone)
 

@@ -30,7 +30,7 @@ class BoundFields:
     default_high: int | None
 
     def written(self, before: ReplicaBounds, after: ReplicaBounds) -> dict[str, int]:
-        """Give the fields in which two pairs of bounds differ."""
+        """Return the fields in which two pairs of bounds differ."""
         changes = {}
         if after.low != before.low:
             changes[self.low] = after.low
@@ -60,7 +60,7 @@ class ReplicaBounds:
         return cls(fields.default_low if low is None else low, fields.default_high if high is None else high)
 
     def moved_by(self, values: RuleAction) -> ReplicaBounds:
-        """Give the bounds after a rule was applied."""
+        """Return the bounds after a rule was applied."""
         return ReplicaBounds(values.get("min", self.low), values.get("max", self.high))
 
     @property

@@ -49,7 +49,7 @@ class Grants(SharedState[None]):
         self._policy = policy
 
     def apply(self, cached: Cached, delta: Delta[_GrantRecord]) -> None:  # noqa: ARG002 - the cache is read instead
-        """Tell readers of a change."""
+        """Notify readers of a change."""
         self.publish(None)
 
     def refusal(self, namespace: str, reach: GrantedResource, target: str) -> str | None:

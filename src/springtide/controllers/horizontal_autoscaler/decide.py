@@ -233,7 +233,7 @@ def _reasons(
     wanted: int,
     conditions: Sequence[Condition],
 ) -> tuple[str, ...]:
-    """Give the metric that decided, and what delays or prevents the change."""
+    """Return the metric that decided, and what delays or prevents the change."""
     decisive = next((one.words for one in known if one.replicas == wanted), "")
     limits = [one.message for one in conditions[1:] if one.status is ConditionStatus.FALSE]
     first = [decisive] if decisive else [one.message for one in missing] or [messages.disagreement_message(known)]

@@ -79,7 +79,7 @@ async def _read(grants: Grants, reader: MetricReader, query: str, namespace: str
 
 
 def is_pushed(reader: MetricReader, spec: HorizontalAutoscalerSpec) -> bool:
-    """Tell whether every change of a recommendation enqueues the autoscaler; no event tells of present replicas."""
+    """Return whether every change of a recommendation enqueues the autoscaler; no event tells of present replicas."""
     return all(not is_proportional(source) and reader.sources(source.query) is not None for source in sources_of(spec))
 
 
@@ -90,7 +90,7 @@ def is_pending(
     readings: Sequence[Fraction | MissingMetric],
     namespace: str,
 ) -> bool:
-    """Tell whether metrics are missing, and all of those read values that a producer is still computing."""
+    """Return whether metrics are missing, and all of those read values that a producer is still computing."""
     pairs = zip(sources, readings, strict=True)
     missing = [source for source, reading in pairs if isinstance(reading, MissingMetric)]
     return bool(missing) and all(

@@ -53,12 +53,12 @@ def recommend(
 
 
 def is_proportional(source: PrometheusMetricSource) -> bool:
-    """Tell whether the recommendation of a metric depends on the replicas that are present."""
+    """Return whether the recommendation of a metric depends on the replicas that are present."""
     return source.target.type != "AverageValue"
 
 
 def target_of(target: MetricTarget) -> Fraction:
-    """Give the target value of a metric: `value` counts for every type, else the field of the type does."""
+    """Return the target value of a metric: `value` counts for every type, else the field of the type does."""
     own = target.average_utilization if target.type == "Utilization" else target.average_value
     written = target.value if target.value is not None else own
     assert written is not None  # noqa: S101 - validation refuses a target without one
@@ -66,7 +66,7 @@ def target_of(target: MetricTarget) -> Fraction:
 
 
 def exact_quantity(quantity: str | int | float) -> Fraction:
-    """Give a quantity as an exact number."""
+    """Return a quantity as an exact number."""
     return Fraction(Quantity.parse(quantity).nano, _NANO)
 
 

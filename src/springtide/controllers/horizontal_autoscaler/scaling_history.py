@@ -65,7 +65,7 @@ class ScalingHistory:
             self.first_decided_at = now
 
     def is_new(self, now: int) -> bool:
-        """Tell whether the first decision of this leadership term was made just now."""
+        """Return whether the first decision of this leadership term was made just now."""
         return self.first_decided_at is None or now - self.first_decided_at < NEW_FOR
 
     def forget_after_gap(self, now: int) -> None:
@@ -95,7 +95,7 @@ class ScalingHistories:
         self._histories: dict[Key, ScalingHistory] = {}
 
     def get(self, key: Key, autoscaler: Object, target_uid: str, asked: int, now: int, *, keep: int) -> ScalingHistory:
-        """Give the past of an autoscaler and its target, which is empty if either is new; the status begins it."""
+        """Return the past of an autoscaler and its target, which is empty if either is new; the status begins it."""
         subject = (str(autoscaler["metadata"].get("uid", "")), target_uid)
         history = self._histories.get(key)
         if history is None:
@@ -127,7 +127,7 @@ class LastReconcile:
         return cls(written_state(autoscaler), now, due, settling)
 
     def suffices(self, autoscaler: Object, now: int, *, metrics_changed: bool) -> bool:
-        """Tell whether nothing has to be read now.
+        """Return whether nothing has to be read now.
 
         That is so before the next reconcile is due, if no user has changed the object and the clock was not set back.
         A change of a metric counts at once, unless the metrics are still settling.
@@ -144,7 +144,7 @@ class SpecCache:
         self._read: dict[Key, tuple[tuple[Any, ...], Validated[HorizontalAutoscaler]]] = {}
 
     def read(self, key: Key, autoscaler: Object, now: int) -> Validated[HorizontalAutoscaler]:
-        """Give the view and the errors of an autoscaler."""
+        """Return the view and the errors of an autoscaler."""
         known = self._read.get(key)
         if known is not None and known[0] == written_state(autoscaler):
             return known[1]
@@ -158,13 +158,13 @@ class SpecCache:
 
 
 def written_state(autoscaler: Object) -> tuple[Any, ...]:
-    """Give what changes whenever a user writes the object; extensions may stand in annotations."""
+    """Return what changes whenever a user writes the object; extensions may stand in annotations."""
     metadata = autoscaler["metadata"]
     return metadata.get("uid"), metadata.get("generation"), metadata.get("annotations")
 
 
 def was_active(autoscaler: Object) -> bool:
-    """Tell whether the status says that all metrics were read."""
+    """Return whether the status says that all metrics were read."""
     return any(
         entry.get("type") == "Active" and entry.get("status") == ConditionStatus.TRUE
         for entry in _conditions_of(autoscaler)
@@ -172,7 +172,7 @@ def was_active(autoscaler: Object) -> bool:
 
 
 def is_reported(autoscaler: Object, event: EventContent) -> bool:
-    """Tell whether the status says already what an event would say; a condition may have more text after it."""
+    """Return whether the status says already what an event would say; a condition may have more text after it."""
     return any(
         entry.get("status") == ConditionStatus.FALSE
         and entry.get("reason") == event.reason

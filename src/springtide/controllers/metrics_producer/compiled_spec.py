@@ -44,11 +44,11 @@ class ScheduleState:
     """Whether the search for the upcoming changes was completed, too."""
 
     def holds(self, now: int) -> bool:
-        """Tell whether this state holds at an instant."""
+        """Return whether this state holds at an instant."""
         return self.since <= now and (self.until is None or now < self.until)
 
     def knows_next_change(self, now: int) -> bool:
-        """Tell whether another search would find no more about upcoming changes."""
+        """Return whether another search would find no more about upcoming changes."""
         news = self.upcoming[0][0] if self.upcoming else None if self.complete else self.since + SEARCH_AGAIN
         return self.since <= now and (news is None or now < news)
 
@@ -67,12 +67,12 @@ class CompiledSchedule:
 
     @property
     def usable(self) -> dict[str, DayCalendar]:
-        """Give the calendars without errors, by name."""
+        """Return the calendars without errors, by name."""
         return _usable(self.calendars)
 
     @property
     def unusable(self) -> Iterable[tuple[str, CompiledCalendar | None]]:
-        """Give the calendars that are ignored, since they do not exist or have errors."""
+        """Return the calendars that are ignored, since they do not exist or have errors."""
         return (entry for entry in self.calendars if entry[1] is None or entry[1].calendar is None)
 
     def at(self, now: int, listed: int, steps: int) -> ScheduleState:
@@ -91,7 +91,7 @@ class CompiledSchedule:
         return ScheduleState(now, until, first, self._value(first), upcoming, certain, complete=not budget.exhausted)
 
     def _search_again_at(self, now: int, steps: int) -> int:
-        """Give when a search that was given up is made again.
+        """Return when a search that was given up is made again.
 
         That is early enough for every behaviour whose own next change is found quickly.
         """

@@ -200,5 +200,5 @@ async def _watch_clock(clock: Clock, notify: Callable[[], None]) -> None:
 
 
 def _monotonic_epoch(clock: Clock) -> int:
-    """Give the wall-clock instant of monotonic second zero, which only changes when the clock is set."""
+    """Return the wall-clock instant of monotonic second zero, which only changes when the clock is set."""
     return clock.now() - int(clock.monotonic())

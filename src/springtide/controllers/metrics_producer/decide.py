@@ -166,7 +166,7 @@ def decide_queue_not_granted(refusal: str, status: Object) -> Decision[SeriesAct
 
 
 def queue_pause(failure: QueueError | None, failures: int) -> int:
-    """Give the seconds until a queue is read again, after so many failures in a row."""
+    """Return the seconds until a queue is read again, after so many failures in a row."""
     if failure is None:
         return QUEUE_PERIOD
     return min(QUEUE_PERIOD << (failures - 1), LONGEST_PAUSE) if failure.retryable else LONG_PAUSE

@@ -94,7 +94,7 @@ class GroupOccupancy:
                     usage.groups.remove(label)
 
     def of(self, label: GroupLabel) -> GroupTotals:
-        """Give the sums of a group that is kept."""
+        """Return the sums of a group that is kept."""
         return self._totals[label]
 
     def node_changed(self, delta: Delta[NodeRecord]) -> None:
@@ -145,7 +145,7 @@ class GroupOccupancy:
 
 
 def reserved_by(pod: PodRecord | None) -> PodReservation | None:
-    """Give the requests of a pod on its node; None where it is not scheduled or has ended."""
+    """Return the requests of a pod on its node; None where it is not scheduled or has ended."""
     if pod is None or not pod.node or pod.is_finished:
         return None
     requests = pod.pod_class.requests
@@ -165,5 +165,5 @@ def _nano(quantities: Mapping[str, Quantity], name: str) -> int:
 
 
 def _belongs(node: NodeRecord, label: GroupLabel) -> bool:
-    """Tell whether a node counts as one of a group: it has the label, is ready, and is not cordoned."""
+    """Return whether a node counts as one of a group: it has the label, is ready, and is not cordoned."""
     return node.is_usable and node.labels.get(label[0]) == label[1]

@@ -48,7 +48,7 @@ class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
         return unpacked
 
     def as_read(self) -> Object:
-        """Give the object for validation: what users wrote."""
+        """Return the object for validation: what users wrote."""
         metadata: Object = {"namespace": self.namespace, "name": self.name}
         if self.written.extensions is not None:
             metadata["annotations"] = {ANNOTATION: self.written.extensions}
@@ -60,7 +60,7 @@ class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
         }
 
     def as_origin(self, status: Object) -> Object:
-        """Give the object for a write of its status, with the resourceVersion as the precondition."""
+        """Return the object for a write of its status, with the resourceVersion as the precondition."""
         metadata = {
             "namespace": self.namespace,
             "name": self.name,

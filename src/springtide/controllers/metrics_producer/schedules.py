@@ -99,7 +99,7 @@ class BackgroundSearches:
         )
 
     def seen(self, key: Key, compiled: CompiledSchedule, now: int, *, at_present: bool) -> ScheduleState | None:
-        """Give the last state that was found, or None before the first; the key is enqueued when there is a newer one.
+        """Return the last known state, None before the first; the key is enqueued when there is a newer one.
 
         A search is queued where the last state does not give the next change or, if asked for, the present value.
         """
@@ -161,7 +161,7 @@ class AmbiguitySearches:
     def found(
         self, written: WrittenProducer, compiled: CompiledSchedule, key: Key, now: int
     ) -> tuple[ScheduleFinding, ...] | None:
-        """Give the ambiguities of a schedule, or None before they are known; the key is enqueued when they are."""
+        """Return the ambiguities of a schedule, or None before they are known; the key is enqueued when they are."""
         subject = (written, compiled.calendars)
         found = self._found.get(subject)
         if found is not None:
@@ -234,7 +234,7 @@ class Schedules:
                 del self._users[name]
 
     def _compile(self, key: Key, schedule: ScheduleSpec) -> CompiledSchedule:
-        """Give a schedule compiled; it is compiled again only if it or one of its calendars has changed."""
+        """Return a schedule compiled; it is compiled again only if it or one of its calendars has changed."""
         used = calendars_used(schedule, self._calendars.find)
         compiled = self._compiled.get(key)
         if compiled is None or compiled.schedule is not schedule or compiled.calendars != used:
@@ -245,7 +245,7 @@ class Schedules:
         return compiled
 
     def _state(self, key: Key, compiled: CompiledSchedule, now: int) -> ScheduleState | None:
-        """Give the state of a schedule; it is searched again only if the last one does not hold any more."""
+        """Return the state of a schedule; it is searched again only if the last one does not hold any more."""
         state = self._states.get(key)
         if state is None or not state.holds(now):
             state = self._states[key] = compiled.at(now, LISTED_CHANGES, QUICK_BUDGET)

@@ -180,7 +180,7 @@ class ScalableNodeGroupController(Controller):
         return self._grants.refusal(item["metadata"]["namespace"], GrantedResource.NODE_GROUP, id_) or ""
 
     def _others(self, item: Object) -> Iterator[Object]:
-        """Give the objects whose ids may name the group of one."""
+        """Return the objects whose ids may name the group of one."""
         store = self.context.store(_GROUPS)
         for value in group_index(item):
             yield from store.by(BY_GROUP, value)
@@ -201,6 +201,6 @@ class ScalableNodeGroupController(Controller):
 
 
 def _owner_fields(item: Object) -> tuple[object, ...]:
-    """Give the fields that decide which object owns a group."""
+    """Return the fields that decide which object owns a group."""
     metadata = item["metadata"]
     return metadata.get("uid"), metadata.get("deletionTimestamp"), metadata.get("annotations"), item.get("spec")

@@ -100,6 +100,6 @@ def _duplicate_notes(facts: ExplanationInput, group: ScalableNodeGroup | None) -
 
 
 def _duplicates(facts: ExplanationInput) -> list[Object]:
-    """Give the other objects of the kind that a controller could let scale a group."""
+    """Return the other objects of the kind that a controller could let scale a group."""
     others = (one for one in facts.others if isinstance(one.view, ScalableNodeGroup) and one.sound)
     return [stored_form(one) for one in others]

@@ -21,7 +21,7 @@ _MOST_CACHED = 16_384
 
 
 def group_index(item: Object) -> Iterable[Hashable]:
-    """Give the index values of an object."""
+    """Return the index values of an object."""
     found = group_of(item)
     return () if found is None else ((type(found).__name__, found.place),)
 
@@ -33,12 +33,12 @@ def group_of(item: Object) -> GroupId | None:
 
 
 def id_of(item: Object) -> str | None:
-    """Give the id of the group of an object, as its author wrote it; None where there is none."""
+    """Return the id of the group of an object, as its author wrote it; None where there is none."""
     return _named(item)[1]
 
 
 def younger_objects(item: Object, others: Iterable[Object]) -> Iterator[Object]:
-    """Give the objects for the same group that are younger than one."""
+    """Return the objects for the same group that are younger than one."""
     return _same_group(item, others, lambda other: _age(other) > _age(item))
 
 
@@ -50,7 +50,7 @@ def owner_of_group(item: Object, others: Iterable[Object], may_scale: Callable[[
 
 
 def _same_group(item: Object, others: Iterable[Object], matches: Callable[[Object], bool]) -> Iterator[Object]:
-    """Give the other objects whose ids may name the group of one, as far as they match.
+    """Return the other objects whose ids may name the group of one, as far as they match.
 
     Users can write any number of objects that name a group, so the cheap check comes first.
     """

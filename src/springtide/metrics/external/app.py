@@ -226,7 +226,7 @@ class SeriesRequirement:
     """Whether the label must have one of the values, or must not; a missing label has none of them."""
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels meet the requirement."""
+        """Return whether labels meet the requirement."""
         value = labels.get(self.label)
         found = value is not None and (self.values is None or value in self.values)
         return found is self.wanted
@@ -256,7 +256,7 @@ class SeriesSelector:
         return cls(tuple(requirements))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether a series with these labels is selected."""
+        """Return whether a series with these labels is selected."""
         return all(requirement.holds(labels) for requirement in self.requirements)
 
 

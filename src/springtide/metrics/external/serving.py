@@ -62,7 +62,7 @@ class ExternalMetrics:
         return problem
 
     def ready(self) -> bool:
-        """Tell whether everything was in place once."""
+        """Return whether everything was in place once."""
         return not self.problem()
 
 

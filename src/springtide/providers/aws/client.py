@@ -170,7 +170,7 @@ class AwsClients:
 
 
 def is_transient(code: str, http_status: int) -> bool:
-    """Tell whether an error is transient: the same request may succeed later."""
+    """Return whether an error is transient: the same request may succeed later."""
     return code.rpartition(".")[2] in _TRANSIENT or http_status >= 500 or http_status == 429
 
 

@@ -59,7 +59,7 @@ def bounds(deployment: Object) -> RolloutBounds:
 
 
 def size(replica_set: Object) -> int:
-    """Tell how many pods a ReplicaSet should have."""
+    """Return how many pods a ReplicaSet should have."""
     return int(replica_set["spec"].get("replicas", 1))
 
 

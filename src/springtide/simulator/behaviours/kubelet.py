@@ -20,17 +20,17 @@ from springtide.simulator.behaviours.stages import Stage, Stages, load_stages
 
 
 def is_lost(node: Object) -> bool:
-    """Tell whether nothing is heard of a node."""
+    """Return whether nothing is heard of a node."""
     return LOST in (node["metadata"].get("annotations") or {})
 
 
 def node_lost_patch(now: int) -> Patch:
-    """Give the patch of a node that lets it be lost from now on."""
+    """Return the patch of a node that lets it be lost from now on."""
     return Patch.merge({"metadata": {"annotations": {LOST: format_instant(now)}}})
 
 
 def node_found_patch() -> Patch:
-    """Give the patch of a node that lets it be back."""
+    """Return the patch of a node that lets it be back."""
     return Patch.merge({"metadata": {"annotations": {LOST: None}}})
 
 
