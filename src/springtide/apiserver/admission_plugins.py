@@ -24,6 +24,7 @@ from springtide.cluster.transport import Write
 if TYPE_CHECKING:
     from springtide.apiserver.server import ApiServer
 
+
 NAMESPACES = CollectionId("", "namespaces")
 _PODS = CollectionId("", "pods")
 _QUOTAS = CollectionId("", "resourcequotas")

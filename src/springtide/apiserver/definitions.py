@@ -25,6 +25,7 @@ from springtide.cluster.transport import Write
 if TYPE_CHECKING:
     from springtide.apiserver.server import ApiServer
 
+
 DEFINITIONS = CollectionId("apiextensions.k8s.io", "customresourcedefinitions")
 
 _LOG = logging.getLogger(__name__)

@@ -26,6 +26,7 @@ from springtide.cluster.transport import WatchEvent, WatchEventType
 if TYPE_CHECKING:
     from springtide.apiserver.list_watch import WatchSubscription
 
+
 _MIN_TRIM = 1024
 """The history is trimmed when it has doubled since the last time, but never below this many changes."""
 

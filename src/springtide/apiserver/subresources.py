@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 from springtide.apiserver import pods
 from springtide.apiserver.deletion import check_delete
 from springtide.apiserver.errors import conflict, forbidden, invalid, no_such_resource, not_found
-from springtide.apiserver.field_errors import (
-    required,
-    unsupported,
-)
+from springtide.apiserver.field_errors import required, unsupported
 from springtide.apiserver.kinds import ANYTHING, ServedKind, StructureNode
 from springtide.apiserver.scale import scale_of, scale_view, with_scale
 from springtide.apiserver.selectors import selector_of
@@ -29,6 +26,7 @@ from springtide.cluster.transport import Precondition, Propagation, Write
 
 if TYPE_CHECKING:
     from springtide.apiserver.server import ApiServer
+
 
 _BINDING = Resource("", "v1", "bindings", "Binding")
 

@@ -20,11 +20,7 @@ import click
 from springtide.almanac import load_zone
 from springtide.apis.forecast import format_instant
 from springtide.assembly.embedded_access import KubeconfigFile, kubeconfig_file
-from springtide.cli.console import (
-    logging_options,
-    show_failure,
-    show_missing_packages,
-)
+from springtide.cli.console import logging_options, show_failure, show_missing_packages
 from springtide.cli.options import default_timezone_option, metric_options, parse_moment
 from springtide.cli.sources import PreparedManifests, prepare_manifests, show_refusal
 from springtide.cli.stop_signals import cancelled_on_stop, run_until_signalled

@@ -23,6 +23,7 @@ from springtide.cluster.store import Delta, Store
 if TYPE_CHECKING:
     from springtide.cluster.state import SharedState, SharedStates
 
+
 T = TypeVar("T")
 StateT = TypeVar("StateT", bound="SharedState[Any]")
 ChangeT = TypeVar("ChangeT")

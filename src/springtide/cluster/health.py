@@ -92,11 +92,11 @@ class ReconcileMetrics(Protocol):
         ...
 
 
-class NoMetrics:
+class NoReconcileMetrics:
     """Ignores everything."""
 
     def reconciled(self, controller: str, seconds: float, result: ReconcileOutcome) -> None:
         """Ignore it."""
 
 
-NO_METRICS = NoMetrics()
+NO_METRICS = NoReconcileMetrics()

@@ -14,7 +14,7 @@ from tests.controllers.horizontal_autoscaler.harness import LOAD, QUEUED, SCHEDU
 from springtide.cluster.conditions import ConditionStatus
 from springtide.cluster.resources import Object
 from springtide.controllers.decision import ObservedScale
-from springtide.controllers.horizontal_autoscaler.decide import AutoscalerDecision, decide
+from springtide.controllers.horizontal_autoscaler.decide import HorizontalAutoscalerDecision, decide
 from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
 from springtide.scaling import RecommendationSteps, ReplicaChanges, ReplicaHistory
 
@@ -40,14 +40,14 @@ def decided(
     readings: Sequence[str | int | MissingMetric],
     scale: int | tuple[int, int],
     history: ReplicaHistory | None = None,
-) -> AutoscalerDecision:
+) -> HorizontalAutoscalerDecision:
     """Decide with readings written as text; a scale is what is asked for and, where it differs, what is present."""
     asked, present = scale if isinstance(scale, tuple) else (scale, scale)
     values = [one if isinstance(one, MissingMetric) else Fraction(one) for one in readings]
     return decide(spec_of(written), ObservedScale(asked, present), values, history or settled(asked), NOW)
 
 
-def verdicts(decision: AutoscalerDecision) -> dict[str, str]:
+def verdicts(decision: HorizontalAutoscalerDecision) -> dict[str, str]:
     """Return the reasons of the conditions, with `!` in front of those that do not hold."""
     return {
         one.type: one.reason if one.status is ConditionStatus.TRUE else f"!{one.reason}"

@@ -9,7 +9,7 @@ import pytest
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
-from springtide.simulator.behaviours.autoscaling import MetricSteps, NoMetrics, ScriptedMetrics
+from springtide.simulator.behaviours.autoscaling import MetricSteps, NoPodMetrics, ScriptedMetrics
 from springtide.simulator.behaviours.autoscaling.decision import RecommendationHistory, bound, decide
 from springtide.simulator.behaviours.autoscaling.proposals import MetricUnavailable, ScaledWorkload, Tolerance, propose
 
@@ -38,7 +38,7 @@ def _pods(count: int, **more: Any) -> list[Object]:
     return [_pod(f"p{number}", **more) for number in range(count)]
 
 
-class _Given(NoMetrics):
+class _Given(NoPodMetrics):
     """Readings by the name of the pod."""
 
     def __init__(self, readings: Mapping[str, int]) -> None:
@@ -171,7 +171,7 @@ def test_other_metrics(metric: Object, metrics: ScriptedMetrics, expected: int) 
 )
 def test_pods_without_metrics(metric: Object, reason: str, message: str) -> None:
     with pytest.raises(MetricUnavailable) as caught:
-        _replicas(metric, _workload(*_pods(1)), NoMetrics())
+        _replicas(metric, _workload(*_pods(1)), NoPodMetrics())
 
     assert (caught.value.reason, str(caught.value)) == (reason, message)
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from springtide.apis.core.resources import Resources
 from springtide.apis.kinds import Int32, NonEmpty, Quantity, ValidationContext, View, by_key, doc
-from springtide.apis.meta.types import LabelSelector, Object, ObjectMeta
+from springtide.apis.meta.types import LabelSelectorView, Object, ObjectMeta
 from springtide.apis.problems import Problem, error, warning
 
 CONSUME_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
@@ -134,7 +134,7 @@ class TopologySpreadConstraint(View, kw_only=True):
     max_skew: Annotated[Annotated[int, Meta(ge=1)], doc("How uneven the spread may be.")]
     topology_key: Annotated[NonEmpty, doc("The node label whose values are the topology domains.")]
     when_unsatisfiable: Annotated[Literal["DoNotSchedule", "ScheduleAnyway"], doc("Whether it must hold.")]
-    label_selector: Annotated[LabelSelector | None, doc("Which pods are counted.")] = None
+    label_selector: Annotated[LabelSelectorView | None, doc("Which pods are counted.")] = None
     match_label_keys: Annotated[tuple[str, ...] | None, doc("Labels whose values must equal those of the pod.")] = None
     min_domains: Annotated[Annotated[int, Meta(ge=1)] | None, doc("How many domains there must be.")] = None
     node_affinity_policy: Annotated[Literal["Honor", "Ignore"] | None, doc("Whether affinity counts.")] = None

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from springtide.apis.core.pods import PodTemplateSpec, misplaced_consumer_problems
 from springtide.apis.kinds import Count, PositiveCount, ValidationContext, View, doc
-from springtide.apis.meta.types import LabelSelector, Object, ScaleTargetReference
+from springtide.apis.meta.types import LabelSelectorView, Object, ScaleTargetReference
 from springtide.apis.problems import Problem, error
 
 
@@ -39,7 +39,7 @@ class _Selecting(View, kw_only=True):
     """Fields of workloads that select their pods by labels."""
 
     replicas: Annotated[Count, doc("How many pods are wanted.")] = 1
-    selector: Annotated[LabelSelector, doc("Which pods are the workload's own.")]
+    selector: Annotated[LabelSelectorView, doc("Which pods are the workload's own.")]
     template: Annotated[PodTemplateSpec, doc("The template of the pods.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002

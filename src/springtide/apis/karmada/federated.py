@@ -24,7 +24,7 @@ from springtide.apis.kinds import (
     doc,
 )
 from springtide.apis.meta.scaling import DirectionRules, ScaleTargetSpec, SpeedLimit
-from springtide.apis.meta.types import Generation, LabelSelector, Object, ScaleTargetReference
+from springtide.apis.meta.types import Generation, LabelSelectorView, Object, ScaleTargetReference
 from springtide.apis.problems import Problem, error, warning
 
 _SOURCES = {
@@ -52,7 +52,7 @@ class MetricIdentifier(View, kw_only=True):
     """A metric by name."""
 
     name: Annotated[NonEmpty, doc("Name of the metric.")]
-    selector: Annotated[LabelSelector | None, doc("Labels of the series; all of the name if not set.")] = None
+    selector: Annotated[LabelSelectorView | None, doc("Labels of the series; all of the name if not set.")] = None
 
 
 class FederatedMetricTarget(View, kw_only=True):

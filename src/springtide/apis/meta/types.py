@@ -87,7 +87,7 @@ class LabelSelectorRequirement(View, kw_only=True):
     values: Annotated[tuple[str, ...] | None, doc("The values, for In and NotIn.")] = None
 
 
-class LabelSelector(View, kw_only=True):
+class LabelSelectorView(View, kw_only=True):
     """A selection of objects by labels; all requirements must hold."""
 
     match_labels: Annotated[dict[str, str] | None, doc("Labels that must have exactly these values.")] = None

@@ -34,7 +34,7 @@ from springtide.apis.kinds import (
     extension,
 )
 from springtide.apis.meta.times import CalendarReference, Window, calendar_filters, clock_time, open_times
-from springtide.apis.meta.types import Conditions, LabelSelector, LocalReference, Object
+from springtide.apis.meta.types import Conditions, LabelSelectorView, LocalReference, Object
 from springtide.apis.problems import Problem, error, warning
 from springtide.quantity import Quantity as Amount
 
@@ -162,7 +162,7 @@ class CapacityBufferSpec(View, kw_only=True):
     dedicated: Annotated[
         bool, doc("Whether the pods of podSelector fill the buffer instead of coming on top of it."), extension
     ] = False
-    pod_selector: Annotated[LabelSelector | None, doc("The pods that a dedicated buffer is for."), extension] = None
+    pod_selector: Annotated[LabelSelectorView | None, doc("The pods that a dedicated buffer is for."), extension] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find buffers without a pod template or a size, and settings without effect."""

@@ -147,7 +147,7 @@ def _sequence_edits(layout: TextLayout, node: SequenceNode, old: list[Any], new:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether Kubernetes treats two values as equal: `1`, `1.0` and `true` differ, the order of keys does not."""
+    """Return whether two values are equal for Kubernetes: `1`, `1.0` and `true` differ, the order of keys does not."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -44,13 +44,7 @@ from springtide.apiserver.builtin.rules.workloads import (
     stateful_set_strategy,
 )
 from springtide.apiserver.builtin.schema import KindData, TypeNode, TypeTrees, load_builtin_data
-from springtide.apiserver.builtin.validation import (
-    KindRules,
-    ObjectRule,
-    immutable,
-    not_negative,
-    validate_fields,
-)
+from springtide.apiserver.builtin.validation import KindRules, ObjectRule, immutable, not_negative, validate_fields
 from springtide.apiserver.kinds import ScalePaths, ServedKind
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object, Resource

@@ -16,7 +16,7 @@ from springtide.apiserver import field_errors
 from springtide.apiserver.custom.cel import compile_rules, evaluate_rules
 from springtide.apiserver.custom.cel.engine import CelCompileError
 from springtide.apiserver.custom.cel.expressions import undefined_field
-from springtide.apiserver.custom.cel.rules import CompiledRule
+from springtide.apiserver.custom.cel.rules import CompiledCelRule
 from springtide.apiserver.custom.correlation import same_json
 from springtide.apiserver.custom.defaulting import copy_value, prune, validate_embedded
 from springtide.apiserver.custom.formats import GoPatternError, compile_go, is_linear
@@ -111,7 +111,7 @@ def _validate_rule(rule: ValidationRule, node: SchemaNode, path: str, *, resourc
     if not rule.rule.strip():
         yield field_errors.required(f"{path}.rule", "rule is not specified")
         return
-    compiled = CompiledRule(rule, node, root=resource)
+    compiled = CompiledCelRule(rule, node, root=resource)
     shown = _go_struct(rule)
     try:
         returns_bool = compiled.program.may_return("BOOL")

@@ -17,7 +17,7 @@ from springtide.apiserver.http.bodies import decoded
 from springtide.apiserver.http.discovery import Discovery
 from springtide.apiserver.http.list_watch import WatchStreams, list_response
 from springtide.apiserver.http.openapi import OpenApi
-from springtide.apiserver.http.requests import ApiRequest, ClientDisconnected, flag, list_options
+from springtide.apiserver.http.requests import ClientDisconnected, HttpApiRequest, flag, list_options
 from springtide.apiserver.http.responses import Response, error_response, json_response, negotiate, wants_yaml
 from springtide.apiserver.http.routes import (
     RequestTarget,
@@ -38,6 +38,7 @@ from springtide.cluster.errors import ApiError, BadRequest, NotFound, ServerErro
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
+
 
 _HEALTH = ("healthz", "livez", "readyz")
 _CHECKS = ("ping", "storage", "watches")
@@ -63,7 +64,7 @@ class DateHeader:
         return self._written
 
 
-def unauthenticated_response(request: ApiRequest, parts: list[str]) -> Response | None:
+def unauthenticated_response(request: HttpApiRequest, parts: list[str]) -> Response | None:
     """Return the response to a health or version request, which needs no token; None for others."""
     if parts == ["version"]:
         return json_response(_version())
@@ -72,7 +73,7 @@ def unauthenticated_response(request: ApiRequest, parts: list[str]) -> Response 
     return None
 
 
-def _health(request: ApiRequest, parts: list[str]) -> str:
+def _health(request: HttpApiRequest, parts: list[str]) -> str:
     if len(parts) > 1 or "verbose" not in request.query:
         return "ok"
     return "".join(f"[+]{check} ok\n" for check in _CHECKS) + f"{parts[0]} check passed\n"
@@ -125,7 +126,7 @@ class ApiApp:
         """Handle one request."""
         if scope["type"] != "http":
             return
-        request = ApiRequest(scope, receive)
+        request = HttpApiRequest(scope, receive)
         try:
             answer = await self._answer(request)
         except ClientDisconnected:
@@ -139,7 +140,7 @@ class ApiApp:
             answer = await answer.in_yaml()
         await answer.send(send, self._date.header())
 
-    async def _answer(self, request: ApiRequest) -> Response:
+    async def _answer(self, request: HttpApiRequest) -> Response:
         parts = [part for part in request.path.split("/") if part]
         if (answer := unauthenticated_response(request, parts)) is not None:
             return answer
@@ -162,7 +163,7 @@ class ApiApp:
             return await self._read(request, target)
         return await self._verbs.write(request, target, user, self._view(request, target))
 
-    def _user(self, request: ApiRequest) -> User:
+    def _user(self, request: HttpApiRequest) -> User:
         scheme, _, token = request.header("authorization").partition(" ")
         user = self._authenticate(token.strip()) if scheme.lower() == "bearer" else None
         if user is None:
@@ -180,7 +181,7 @@ class ApiApp:
             raise no_such_resource()
         return Response(b"404 page not found\n", 404, "text/plain; charset=utf-8")
 
-    async def _review(self, request: ApiRequest, review_kind: ReviewKind, user: User) -> Response:
+    async def _review(self, request: HttpApiRequest, review_kind: ReviewKind, user: User) -> Response:
         if request.method != "POST":
             raise wrong_method()
         body = decoded(await request.body(), request.header("content-type"), review_kind.kind)
@@ -188,7 +189,7 @@ class ApiApp:
             answer_review(review_kind, body.value, user, self._authenticate, now=timestamp(self.server.now())), 201
         )
 
-    async def _read(self, request: ApiRequest, target: RequestTarget) -> Response:
+    async def _read(self, request: HttpApiRequest, target: RequestTarget) -> Response:
         watch = not target.name and flag(request, "watch") and "watch" in target.kind.verbs
         view = self._view(request, target, watch=bool(watch))
         if target.subresource and target.subresource not in ("status", "scale"):
@@ -201,7 +202,7 @@ class ApiApp:
             return await self.watches.watch_response(request, target, options, view)
         return await list_response(self.server, target, options, view)
 
-    def _view(self, request: ApiRequest, target: RequestTarget, *, watch: bool = False) -> ObjectView:
+    def _view(self, request: HttpApiRequest, target: RequestTarget, *, watch: bool = False) -> ObjectView:
         form = negotiate(request.header("accept"), watch=watch)
         if form.projection.startswith("PartialObjectMetadata"):
             return MetadataView(form.version)

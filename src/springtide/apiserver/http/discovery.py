@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from springtide.apiserver.http.auth import REVIEW_KINDS, ReviewKind
-from springtide.apiserver.http.requests import ApiRequest
+from springtide.apiserver.http.requests import HttpApiRequest
 from springtide.apiserver.http.responses import Response, clauses, encode
 from springtide.apiserver.kinds import Catalogue, ServedKind
 
@@ -52,7 +52,7 @@ class Discovery:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
 
-    def answer(self, request: ApiRequest, parts: list[str]) -> Response | None:
+    def answer(self, request: HttpApiRequest, parts: list[str]) -> Response | None:
         """Return a discovery document; None for other paths."""
         match parts:
             case []:
@@ -122,7 +122,7 @@ class Discovery:
             }
         )
 
-    def _whole(self, request: ApiRequest, root: str, form: str) -> Response:
+    def _whole(self, request: HttpApiRequest, root: str, form: str) -> Response:
         items = [
             {
                 "metadata": {"name": group} if group else {},

@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import chain
 from random import Random
 
-from springtide.apiserver.http.requests import ApiRequest, ListOptions
+from springtide.apiserver.http.requests import HttpApiRequest, ListOptions
 from springtide.apiserver.http.responses import Response
 from springtide.apiserver.http.routes import RequestTarget
 from springtide.apiserver.http.views import CLOSING, ObjectView, failure_line
@@ -126,7 +126,7 @@ class WatchStreams:
         return len(self._open)
 
     async def watch_response(
-        self, request: ApiRequest, target: RequestTarget, options: ListOptions, view: ObjectView
+        self, request: HttpApiRequest, target: RequestTarget, options: ListOptions, view: ObjectView
     ) -> Response:
         """Return a watch response."""
         selection = selection_of(target, options)
@@ -153,7 +153,7 @@ class WatchStreams:
 
     async def _stream(
         self,
-        request: ApiRequest,
+        request: HttpApiRequest,
         subscription: WatchSubscription,
         initial: Iterable[bytes],
         options: ListOptions,
@@ -249,7 +249,7 @@ def _initial_events_end(target: RequestTarget, revision: int) -> WatchEvent:
     return WatchEvent(WatchEventType.BOOKMARK, body)
 
 
-async def _end_on_disconnect(request: ApiRequest, subscription: WatchSubscription) -> None:
+async def _end_on_disconnect(request: HttpApiRequest, subscription: WatchSubscription) -> None:
     await request.disconnected()
     subscription.events.clear()
     subscription.end()

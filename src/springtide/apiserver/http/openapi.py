@@ -13,7 +13,7 @@ from typing import Any
 from springtide.apiserver.builtin import kubernetes_version
 from springtide.apiserver.builtin.schema import FieldType, KindData, field_type, load_builtin_data
 from springtide.apiserver.definitions import DEFINITIONS
-from springtide.apiserver.http.requests import ApiRequest
+from springtide.apiserver.http.requests import HttpApiRequest
 from springtide.apiserver.http.responses import Response, encode, json_response
 from springtide.apiserver.kinds import ServedKind
 from springtide.apiserver.server import ApiServer
@@ -267,7 +267,7 @@ class OpenApi:
         self._server = server
         self._cache: dict[str, tuple[str, bytes]] = {}
 
-    def answer(self, request: ApiRequest, parts: list[str]) -> Response | None:
+    def answer(self, request: HttpApiRequest, parts: list[str]) -> Response | None:
         """Return the index or a document; None for other paths."""
         if parts == ["openapi", "v2"]:
             return _empty_v2(request)
@@ -303,7 +303,7 @@ class OpenApi:
                 made_of += metadata["uid"], str(metadata.get("generation")), str(definition["spec"]["names"])
         return hashlib.sha256("\n".join(made_of).encode()).hexdigest().upper()
 
-    def _document(self, request: ApiRequest, place: str, kinds: list[ServedKind]) -> Response:
+    def _document(self, request: HttpApiRequest, place: str, kinds: list[ServedKind]) -> Response:
         present = self._hash(kinds)
         headers = (("etag", f'"{present}"'), ("vary", "Accept"))
         asked = request.parameter("hash")
@@ -342,7 +342,7 @@ class OpenApi:
         return self._server.find(DEFINITIONS, Key("", f"{kind.resource.plural}.{kind.resource.group}"))
 
 
-def _empty_v2(request: ApiRequest) -> Response:
+def _empty_v2(request: HttpApiRequest) -> Response:
     """Return an empty document of OpenAPI v2.
 
     kubectl looks there for kinds that no v3 document has. With an empty document it reports an unknown kind; without

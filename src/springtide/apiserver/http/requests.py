@@ -17,6 +17,7 @@ from springtide.cluster.transport import UNCONDITIONAL, Precondition, Propagatio
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope
 
+
 MAX_BYTES = 3 * 1024 * 1024
 """The largest accepted body, as in a kube-apiserver."""
 _MAX_PARAMETERS = 200
@@ -38,7 +39,7 @@ class TooLarge(ApiError):
     reason = "RequestEntityTooLarge"
 
 
-class ApiRequest:
+class HttpApiRequest:
     """An HTTP request."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
@@ -118,7 +119,7 @@ class ListOptions:
         return self.match == _EXACT or (not self.match and bool(self.limit) and self.version not in ("", "0"))
 
 
-def list_options(request: ApiRequest) -> ListOptions:
+def list_options(request: HttpApiRequest) -> ListOptions:
     """Parse the options of a list or a watch."""
     options = ListOptions(
         labels=request.parameter("labelSelector"),
@@ -138,13 +139,13 @@ def list_options(request: ApiRequest) -> ListOptions:
     return options
 
 
-def flag(request: ApiRequest, name: str) -> bool | None:
+def flag(request: HttpApiRequest, name: str) -> bool | None:
     """Parse a boolean parameter as Go does: anything but `false` and `0` is true; None where it is absent."""
     values = request.query.get(name)
     return None if not values else values[0].lower() not in _FALSE
 
 
-def write_of(request: ApiRequest, verb: str, *, required: bool = False) -> Write:
+def write_of(request: HttpApiRequest, verb: str, *, required: bool = False) -> Write:
     """Parse the field manager and the dry run option of a write."""
     manager = request.parameter("fieldManager")
     if not manager and required:
@@ -155,7 +156,7 @@ def write_of(request: ApiRequest, verb: str, *, required: bool = False) -> Write
     )
 
 
-def force_option(request: ApiRequest, *, apply: bool) -> bool:
+def force_option(request: HttpApiRequest, *, apply: bool) -> bool:
     """Parse `force`, which only an apply accepts."""
     force = flag(request, "force")
     if force is not None and not apply:
@@ -163,7 +164,7 @@ def force_option(request: ApiRequest, *, apply: bool) -> bool:
     return bool(force)
 
 
-def field_validation(request: ApiRequest, verb: str) -> str:
+def field_validation(request: HttpApiRequest, verb: str) -> str:
     """Parse `fieldValidation`: Ignore, Warn or Strict."""
     chosen = request.parameter("fieldValidation")
     if chosen not in _VALIDATIONS:
@@ -181,7 +182,7 @@ class DeleteOptions:
     dry_run: bool = False
 
 
-def delete_options(request: ApiRequest, body: Any) -> DeleteOptions:
+def delete_options(request: HttpApiRequest, body: Any) -> DeleteOptions:
     """Parse the options of a delete from the body, or without one from the query."""
     given = body if isinstance(body, dict) else _query_options(request)
     if (body is not None and not isinstance(body, dict)) or given.get("kind", "DeleteOptions") != "DeleteOptions":
@@ -205,7 +206,7 @@ def delete_options(request: ApiRequest, body: Any) -> DeleteOptions:
     )
 
 
-def _query_options(request: ApiRequest) -> dict[str, Any]:
+def _query_options(request: HttpApiRequest) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if policy := request.parameter("propagationPolicy"):
         given["propagationPolicy"] = policy
@@ -237,7 +238,7 @@ def _wrong_type(value: Any, field: str, expected: str) -> BadRequest:
     return BadRequest(f"json: cannot unmarshal {shown} into Go struct field {field} of type {expected}")
 
 
-def _number(request: ApiRequest, name: str) -> int | None:
+def _number(request: HttpApiRequest, name: str) -> int | None:
     text = request.parameter(name)
     if not text:
         return None

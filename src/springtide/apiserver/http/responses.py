@@ -20,6 +20,7 @@ from springtide.cluster.errors import ApiError, StatusDetails
 if TYPE_CHECKING:
     from starlette.types import Send
 
+
 JSON = "application/json"
 YAML = "application/yaml"
 Headers = tuple[tuple[str, str], ...]

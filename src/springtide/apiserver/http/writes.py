@@ -10,8 +10,8 @@ from springtide.apiserver.http.bodies import decoded, from_patch, from_yaml, med
 from springtide.apiserver.http.field_validation import Checked, check_apply, check_object, check_patch
 from springtide.apiserver.http.list_watch import selection_of
 from springtide.apiserver.http.requests import (
-    ApiRequest,
     DeleteOptions,
+    HttpApiRequest,
     delete_options,
     field_validation,
     force_option,
@@ -65,7 +65,7 @@ class WriteHandlers:
         self._server = server
         self._executor = executor
 
-    async def write(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+    async def write(self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         """Handle a writing request."""
         verbs = target.kind.verbs
         match request.method:
@@ -82,7 +82,7 @@ class WriteHandlers:
             case _:
                 raise wrong_method()
 
-    async def _create(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+    async def _create(self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         write = write_of(request, "Create")
         body, warnings = await self._object(request, target, "Create")
         result = await self._executor(
@@ -98,7 +98,7 @@ class WriteHandlers:
         )
         return _answer(result.value, view, target, warnings + result.warnings, 201)
 
-    async def _update(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+    async def _update(self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         write = write_of(request, "Update")
         body, warnings = await self._object(request, target, "Update")
         server, resource, key = self._server, target.kind.resource, target.key
@@ -111,7 +111,7 @@ class WriteHandlers:
         item, new = result.value
         return _answer(item, view, target, warnings + result.warnings, 201 if new else 200)
 
-    async def _patch(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+    async def _patch(self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         type_ = _patch_type(target, request.header("content-type"))
         write = write_of(request, "Patch", required=type_ is PatchType.APPLY)
         force = force_option(request, apply=type_ is PatchType.APPLY)
@@ -140,7 +140,7 @@ class WriteHandlers:
         item, new = result.value
         return _answer(item, view, target, warnings + result.warnings, 201 if new else 200)
 
-    async def _delete(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+    async def _delete(self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         options = await _delete_options(request)
         write = replace(write_of(request, "Delete"), dry_run=options.dry_run)
         result = await self._executor(
@@ -167,7 +167,9 @@ class WriteHandlers:
         status = _SUCCESS | {"details": {name: value for name, value in details.items() if value}}
         return _answer(status, view, target, result.warnings)
 
-    async def _delete_all(self, request: ApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
+    async def _delete_all(
+        self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView
+    ) -> Response:
         options = await _delete_options(request)
         write = replace(write_of(request, "Delete"), dry_run=options.dry_run)
         selection = selection_of(target, list_options(request))
@@ -185,7 +187,7 @@ class WriteHandlers:
         whole = view.opening(page) + b",".join(map(view.entry, page.items)) + CLOSING
         return Response(whole, headers=warning_headers(result.warnings))
 
-    async def _object(self, request: ApiRequest, target: RequestTarget, verb: str) -> Checked:
+    async def _object(self, request: HttpApiRequest, target: RequestTarget, verb: str) -> Checked:
         """Decode and validate the object in the body."""
         validation = field_validation(request, verb)
         expected = _EXPECTED.get(target.subresource, target.kind.resource.kind)
@@ -197,7 +199,7 @@ class WriteHandlers:
         )
 
 
-async def _delete_options(request: ApiRequest) -> DeleteOptions:
+async def _delete_options(request: HttpApiRequest) -> DeleteOptions:
     raw = await request.body()
     return delete_options(request, decoded(raw, request.header("content-type"), "DeleteOptions").value if raw else None)
 

@@ -22,12 +22,7 @@ from springtide.cluster.transport import Patch
 from springtide.controllers import conflicts
 from springtide.controllers.calendar.state import PERMISSIONS as CALENDAR_PERMISSIONS
 from springtide.controllers.calendar.state import Calendars
-from springtide.controllers.conflicts import (
-    BY_TARGET,
-    AutoscalerRecord,
-    ScaleTargetKey,
-    ScaleTargets,
-)
+from springtide.controllers.conflicts import BY_TARGET, AutoscalerRecord, ScaleTargetKey, ScaleTargets
 from springtide.controllers.cron_federated_hpa.cursor import ANNOTATION, RuleProgress, write_cursor
 from springtide.controllers.cron_federated_hpa.decide import CronEvaluation, decide, evaluate
 from springtide.controllers.cron_federated_hpa.executor import CronMetrics, RuleExecutor

@@ -12,12 +12,7 @@ from springtide.apis.meta.times import clock_time
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.events import EventRecorder, normal, warning
 from springtide.cluster.resources import Key
-from springtide.controllers.conflicts import (
-    CONFLICT_CONDITION,
-    WITH_BOUNDS,
-    AutoscalerRecord,
-    conflict_condition,
-)
+from springtide.controllers.conflicts import CONFLICT_CONDITION, WITH_BOUNDS, AutoscalerRecord, conflict_condition
 from springtide.controllers.cron_federated_hpa.history import MISSED_PREFIX, CronResults, RuleFailure
 from springtide.controllers.cron_federated_hpa.plan import MissedFiring, RuleAction, RuleExecution
 from springtide.controllers.cron_federated_hpa.records import CRON_FEDERATED_HPAS, CompiledCronSpec, CronRecord

@@ -152,7 +152,7 @@ _ALL_RULES = ("spec", "rules")
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledRule:
+class CompiledCronRule:
     """A rule without errors."""
 
     name: str
@@ -178,7 +178,7 @@ class CompiledCronSpec:
 
     target: CronTarget | None
     """None where the object as a whole has errors, so that no rule is in force."""
-    rules: tuple[CompiledRule, ...]
+    rules: tuple[CompiledCronRule, ...]
     """The rules without errors, in their order."""
     written: tuple[str, ...] | None
     """The names of all rules, with or without errors; None where the list is malformed."""
@@ -213,11 +213,11 @@ def _compile(written: bytes, default_zone: str, day: int) -> CompiledCronSpec:
     spec = verdict.view.spec
     kind = spec.scale_target_ref.target_kind
     context = ValidationContext(now=day, default_zone=default_zone, deep_search=False)
-    sound: dict[str, CompiledRule] = {}
+    sound: dict[str, CompiledCronRule] = {}
     for rule in spec.rules:
         if not has_errors((*timing_problems(rule, context), *action_problems(rule, kind))):
             timing = timing_fingerprint(rule.schedule, rule.at, rule.time_zone)
-            sound.setdefault(rule.name, CompiledRule(rule.name, rule, action_of(rule, kind), timing))
+            sound.setdefault(rule.name, CompiledCronRule(rule.name, rule, action_of(rule, kind), timing))
     return CompiledCronSpec(spec.scale_target_ref, tuple(sound.values()), names, verdict.words)
 
 

@@ -34,7 +34,7 @@ from springtide.controllers.grant import state as grants
 from springtide.controllers.grant.state import Grants
 from springtide.controllers.horizontal_autoscaler.decide import (
     PERIOD,
-    AutoscalerDecision,
+    HorizontalAutoscalerDecision,
     SetReplicas,
     behaviour_of,
     decide,
@@ -42,12 +42,7 @@ from springtide.controllers.horizontal_autoscaler.decide import (
     decide_not_scalable,
     sources_of,
 )
-from springtide.controllers.horizontal_autoscaler.metric_index import (
-    MetricIndex,
-    is_pending,
-    is_pushed,
-    read_metrics,
-)
+from springtide.controllers.horizontal_autoscaler.metric_index import MetricIndex, is_pending, is_pushed, read_metrics
 from springtide.controllers.horizontal_autoscaler.scaler import TargetScaler
 from springtide.controllers.horizontal_autoscaler.scaling_history import (
     ALL_AUTOSCALERS,
@@ -175,7 +170,7 @@ class HorizontalAutoscalerController(Controller):
         if last_scale is None:
             last_scale = instant_in(before.get("lastScaleTime"))
         # Policies go on counting while nothing is decided.
-        kept = recent_changes if isinstance(decision, AutoscalerDecision) else before.get("recentChanges")
+        kept = recent_changes if isinstance(decision, HorizontalAutoscalerDecision) else before.get("recentChanges")
         status = {
             **_EMPTY_STATUS,
             **decision.status,

@@ -56,7 +56,7 @@ class SetReplicas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AutoscalerDecision(Decision[SetReplicas]):
+class HorizontalAutoscalerDecision(Decision[SetReplicas]):
     """How many replicas the target should have now, and why."""
 
     replicas: int
@@ -77,7 +77,7 @@ def decide(
     *,
     conflicts: Sequence[AutoscalerRecord] = (),
     pushed: bool = False,
-) -> AutoscalerDecision:
+) -> HorizontalAutoscalerDecision:
     """Decide about a target whose scale and metrics were read.
 
     `readings` are those of the metrics, in their order; `conflicts` are other autoscalers of the target; `pushed` says
@@ -96,7 +96,7 @@ def decide(
             messages.able_to_scale_condition(),
             messages.unbounded_condition(spec),
         )
-        return AutoscalerDecision(
+        return HorizontalAutoscalerDecision(
             replicas=scale.asked,
             history=history,
             reasons=("there are no metrics",),
@@ -133,7 +133,7 @@ def decide(
     changes = moved.replicas != scale.asked
     quiet = pushed and not missing and scale.present == moved.replicas
     due = now + (QUIET_PERIOD if quiet else PERIOD)
-    return AutoscalerDecision(
+    return HorizontalAutoscalerDecision(
         replicas=moved.replicas,
         history=moved.history,
         actions=(SetReplicas(scale.asked, moved.replicas),) if changes else (),
@@ -167,7 +167,7 @@ def decide_not_scalable(
     )
 
 
-def refused(decision: AutoscalerDecision, message: str) -> AutoscalerDecision:
+def refused(decision: HorizontalAutoscalerDecision, message: str) -> HorizontalAutoscalerDecision:
     """Say in the conditions of a decision that the API server refused to set the scale."""
     _, active, _, unbounded, remark = decision.conditions
     able = Condition("AbleToScale", ConditionStatus.FALSE, "FailedRescale", message)

@@ -10,7 +10,7 @@ from springtide.cluster.events import normal
 from springtide.cluster.kinds import KindRegistry
 from springtide.cluster.resources import Key, Object
 from springtide.controllers.conflicts import HORIZONTAL_AUTOSCALERS
-from springtide.controllers.horizontal_autoscaler.decide import AutoscalerDecision, SetReplicas, refused
+from springtide.controllers.horizontal_autoscaler.decide import HorizontalAutoscalerDecision, SetReplicas, refused
 from springtide.controllers.horizontal_autoscaler.scaling_history import Rescale, ScalingHistory
 from springtide.controllers.targets import TargetScale, find_target, missing_right
 
@@ -38,11 +38,11 @@ class TargetScaler:
         self,
         autoscaler: Object,
         target: TargetScale,
-        decision: AutoscalerDecision,
+        decision: HorizontalAutoscalerDecision,
         action: SetReplicas,
         history: ScalingHistory,
         now: int,
-    ) -> AutoscalerDecision:
+    ) -> HorizontalAutoscalerDecision:
         """Set the scale; where the API server refuses, the decision that is given says so in its conditions."""
         rescale = Rescale(now, action.before, action.after, "; ".join(decision.reasons))
         observing = self._context.client.mode is Mode.OBSERVE

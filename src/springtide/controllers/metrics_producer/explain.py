@@ -10,11 +10,7 @@ from springtide.apis.forecast import ForecastQuery, Lane, Outlook, format_instan
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.cross_object_checks import queries_of, query_reads
 from springtide.apis.scheduled.producer import MetricsProducer
-from springtide.apis.scheduled.schedule import (
-    compile_schedule,
-    forecast_schedule,
-    zone_of,
-)
+from springtide.apis.scheduled.schedule import compile_schedule, forecast_schedule, zone_of
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.controllers.calendar.state import CompiledCalendar
 from springtide.controllers.explanation import (

@@ -9,13 +9,7 @@ from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Object, key_of
-from springtide.controllers.explanation import (
-    Blocker,
-    Explanation,
-    ExplanationInput,
-    common_blockers,
-    stored_form,
-)
+from springtide.controllers.explanation import Blocker, Explanation, ExplanationInput, common_blockers, stored_form
 from springtide.controllers.horizontal_autoscaler.explain import ScheduleForecast, forecast_replicas
 from springtide.controllers.metrics_producer.explain import grant_notes
 from springtide.controllers.scalable_node_group.decide import GroupRequest, decide

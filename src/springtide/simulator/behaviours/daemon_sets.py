@@ -26,12 +26,7 @@ from springtide.simulator.behaviours.ownership import (
     write_status,
 )
 from springtide.simulator.behaviours.predicates import chooses, effective_taints, untolerated
-from springtide.simulator.behaviours.resources import (
-    ALL_PODS,
-    DAEMON_SETS,
-    owned,
-    to_controller,
-)
+from springtide.simulator.behaviours.resources import ALL_PODS, DAEMON_SETS, owned, to_controller
 
 _ALWAYS_TOLERATED = (
     ("node.kubernetes.io/not-ready", "NoExecute"),

@@ -15,11 +15,7 @@ from springtide.cluster.resources import Key, Object, key_of
 from springtide.cluster.store import Delta
 from springtide.quantity import Quantity
 from springtide.simulator.behaviours.pod_status import created_at, is_finished, is_terminating
-from springtide.simulator.behaviours.predicates import (
-    NodeInfo,
-    effective_taints,
-    refusals,
-)
+from springtide.simulator.behaviours.predicates import NodeInfo, effective_taints, refusals
 
 
 class UnschedulablePod(NamedTuple):

@@ -6,14 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from springtide.apiserver.builtin.rules.resources import nano_value
-from springtide.apiserver.builtin.validation import (
-    field_of,
-)
-from springtide.apiserver.field_errors import (
-    forbidden,
-    invalid,
-    required,
-)
+from springtide.apiserver.builtin.validation import field_of
+from springtide.apiserver.field_errors import forbidden, invalid, required
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 

@@ -1,5 +1,6 @@
 """Validation of small kinds: Node, Lease, PriorityClass, Service, PodDisruptionBudget, ResourceQuota, ConfigMap, Secret
-and PersistentVolumeClaim."""
+and PersistentVolumeClaim.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +11,9 @@ from typing import Any
 
 from springtide.apiserver.builtin.rules.resources import quota_resource, validate_quantities, validate_quantity
 from springtide.apiserver.builtin.rules.workloads import validate_at_most_100_percent, validate_int_or_percent
-from springtide.apiserver.builtin.validation import (
-    AT_LEAST_ZERO,
-    IMMUTABLE,
-    ObjectRule,
-    field_of,
-    without_fields,
-)
-from springtide.apiserver.field_errors import (
-    GoStruct,
-    duplicate,
-    forbidden,
-    invalid,
-    required,
-    unsupported,
-)
-from springtide.apiserver.names import (
-    label_value_problem,
-    qualified_name_problems,
-    subdomain_problem,
-)
+from springtide.apiserver.builtin.validation import AT_LEAST_ZERO, IMMUTABLE, ObjectRule, field_of, without_fields
+from springtide.apiserver.field_errors import GoStruct, duplicate, forbidden, invalid, required, unsupported
+from springtide.apiserver.names import label_value_problem, qualified_name_problems, subdomain_problem
 from springtide.cluster.errors import BadRequest, StatusCause
 from springtide.cluster.resources import Object
 

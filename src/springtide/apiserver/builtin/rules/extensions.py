@@ -11,18 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from springtide.apiserver import match_conditions
-from springtide.apiserver.builtin.validation import (
-    IMMUTABLE,
-    field_of,
-)
-from springtide.apiserver.field_errors import (
-    duplicate,
-    forbidden,
-    format_value,
-    invalid,
-    required,
-    unsupported,
-)
+from springtide.apiserver.builtin.validation import IMMUTABLE, field_of
+from springtide.apiserver.field_errors import duplicate, forbidden, format_value, invalid, required, unsupported
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 

@@ -10,18 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from springtide.apiserver.builtin.validation import (
-    AT_LEAST_ZERO,
-    IMMUTABLE,
-    field_of,
-    without_fields,
-)
-from springtide.apiserver.field_errors import (
-    OMITTED,
-    duplicate,
-    invalid,
-    required,
-)
+from springtide.apiserver.builtin.validation import AT_LEAST_ZERO, IMMUTABLE, field_of, without_fields
+from springtide.apiserver.field_errors import OMITTED, duplicate, invalid, required
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 

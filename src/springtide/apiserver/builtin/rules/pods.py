@@ -13,19 +13,8 @@ from springtide.apiserver.builtin.rules.resources import (
     validate_quantities,
     validate_requirements,
 )
-from springtide.apiserver.builtin.validation import (
-    ObjectRule,
-    field_of,
-    without_fields,
-)
-from springtide.apiserver.field_errors import (
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    required,
-    unsupported,
-)
+from springtide.apiserver.builtin.validation import ObjectRule, field_of, without_fields
+from springtide.apiserver.field_errors import duplicate, forbidden, invalid, not_found, required, unsupported
 from springtide.apiserver.names import label_problem, label_value_problem, qualified_name_problem
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object

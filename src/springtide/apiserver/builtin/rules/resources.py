@@ -6,15 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from springtide.apiserver.builtin.validation import (
-    AT_LEAST_ZERO,
-)
-from springtide.apiserver.field_errors import (
-    forbidden,
-    invalid,
-    required,
-    unsupported,
-)
+from springtide.apiserver.builtin.validation import AT_LEAST_ZERO
+from springtide.apiserver.field_errors import forbidden, invalid, required, unsupported
 from springtide.apiserver.names import qualified_name_problem
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object

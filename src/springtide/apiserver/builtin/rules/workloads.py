@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from springtide.apiserver.builtin.validation import (
-    AT_LEAST_ZERO,
-    ObjectRule,
-    field_of,
-    without_fields,
-)
-from springtide.apiserver.field_errors import (
-    GoStruct,
-    forbidden,
-    invalid,
-    required,
-    unsupported,
-)
+from springtide.apiserver.builtin.validation import AT_LEAST_ZERO, ObjectRule, field_of, without_fields
+from springtide.apiserver.field_errors import GoStruct, forbidden, invalid, required, unsupported
 from springtide.apiserver.names import label_problem
 from springtide.apiserver.selectors import selector_of
 from springtide.cluster.errors import StatusCause

@@ -35,7 +35,7 @@ _MAX_MESSAGE_BYTES: Final = 5 * 1024
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class CompiledRule:
+class CompiledCelRule:
     """A rule and its schema node, compiled on first use."""
 
     def __init__(self, rule: ValidationRule, node: SchemaNode, *, root: bool) -> None:
@@ -107,7 +107,7 @@ class RuleNode:
     """A schema node that has rules, there or below."""
 
     node: SchemaNode
-    rules: tuple[CompiledRule, ...]
+    rules: tuple[CompiledCelRule, ...]
     convert: Conversion | None
     reordering: bool
     """Whether values can contain lists whose order does not matter."""
@@ -250,7 +250,7 @@ def _extended(path: str, step: str | int, *, declared: bool) -> str:
 def compile_rules(node: SchemaNode, *, root: bool = False) -> RuleNode | None:
     """Compile the rules of a schema; None if there are none."""
     resource = root or node.embedded
-    rules = tuple(CompiledRule(rule, node, root=resource) for rule in node.rules if rule.rule.strip())
+    rules = tuple(CompiledCelRule(rule, node, root=resource) for rule in node.rules if rule.rule.strip())
     fields = {name: below for name, part in node.properties.items() if (below := compile_rules(part)) is not None}
     values = compile_rules(node.values) if node.values is not None else None
     items = compile_rules(node.items) if node.items is not None else None

@@ -18,7 +18,7 @@ from springtide.simulator.behaviours.autoscaling.decision import (
     decide,
     longest_period,
 )
-from springtide.simulator.behaviours.autoscaling.metrics import Metrics, NoMetrics
+from springtide.simulator.behaviours.autoscaling.metrics import Metrics, NoPodMetrics
 from springtide.simulator.behaviours.autoscaling.proposals import ScaledWorkload
 from springtide.simulator.behaviours.ownership import write_status
 from springtide.simulator.behaviours.pod_status import with_conditions
@@ -64,7 +64,7 @@ class HorizontalPodAutoscalers(Controller):
         Permission(PODS, ("get", "list", "watch")),
         Permission(DEFINITIONS.selection.resource, ("get", "list", "watch")),
     )
-    metrics: ClassVar[Metrics] = NoMetrics()
+    metrics: ClassVar[Metrics] = NoPodMetrics()
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)

@@ -160,7 +160,7 @@ def _fastest(rules: Object, current: int, history: RecommendationHistory, now: i
 
 
 @dataclass(frozen=True, slots=True)
-class AutoscalerDecision:
+class HpaDecision:
     """The number of replicas, and the status."""
 
     replicas: int | None
@@ -174,18 +174,18 @@ class AutoscalerDecision:
 
 def decide(
     spec: Object, workload: ScaledWorkload, metrics: Metrics, history: RecommendationHistory, now: int
-) -> AutoscalerDecision:
+) -> HpaDecision:
     """Return the number of replicas; records the recommendation in the history."""
     current, least, most = workload.replicas, spec.get("minReplicas", 1), spec["maxReplicas"]
     if not history.recommendations:
         history.recommend(now, current, keep=0)
     if not current and least:
         message = "scaling is disabled since the replica count of the target is zero"
-        return AutoscalerDecision(0, "", (condition_message("ScalingActive", False, "ScalingDisabled", message),))
+        return HpaDecision(0, "", (condition_message("ScalingActive", False, "ScalingDisabled", message),))
     if current > most:
-        return AutoscalerDecision(most, "Current number of replicas above Spec.MaxReplicas", ())
+        return HpaDecision(most, "Current number of replicas above Spec.MaxReplicas", ())
     if current < least:
-        return AutoscalerDecision(least, "Current number of replicas below Spec.MinReplicas", ())
+        return HpaDecision(least, "Current number of replicas below Spec.MinReplicas", ())
     tolerance = _tolerance(spec.get("behavior") or {})
     best, statuses, failures = _ask(spec["metrics"], workload, metrics, tolerance, now)
     words = f"invalid metrics ({len(failures)} invalid out of {len(spec['metrics'])}), first error is: "
@@ -193,7 +193,7 @@ def decide(
     if best is None or (failures and best.replicas < current):
         message = f"the HPA was unable to compute the replica count: {failures[0]}"
         condition = condition_message("ScalingActive", False, failures[0].reason, message)
-        return AutoscalerDecision(None, "", (condition,), statuses, failure)
+        return HpaDecision(None, "", (condition,), statuses, failure)
     bounded = bound(spec, current, best.replicas, history, now)
     because = ""
     if best.replicas > current:
@@ -207,7 +207,7 @@ def decide(
         condition_message("ScalingActive", True, "ValidMetricFound", found),
         condition_message("ScalingLimited", limited, reason, message),
     )
-    return AutoscalerDecision(bounded.replicas, because, conditions, statuses, failure)
+    return HpaDecision(bounded.replicas, because, conditions, statuses, failure)
 
 
 def _ask(

@@ -33,7 +33,7 @@ class Metrics(Protocol):
         ...
 
 
-class NoMetrics:
+class NoPodMetrics:
     """Metrics without any readings."""
 
     def of_pods(self, metric: str, namespace: str, pods: Sequence[str], container: str, now: int) -> Mapping[str, int]:  # noqa: ARG002
