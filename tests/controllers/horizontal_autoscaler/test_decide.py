@@ -289,7 +289,7 @@ def test_metrics_stand_in_the_order_of_the_spec_also_if_one_is_missing() -> None
             autoscaler(metric(LOAD, "Utilization", 60)),
             ["0.85"],
             5,
-            "`cluster_load` is 85 % with 5 replicas, and shall be 60 %: 8 replicas",
+            "`cluster_load` is 85 % with 5 replicas, target 60 %: 8 replicas",
             id="utilization",
         ),
         pytest.param(
@@ -435,8 +435,8 @@ def test_what_always_holds(
 @pytest.mark.parametrize(
     ("value", "target", "words"),
     [
-        ("5/8", {"type": "Utilization", "value": 60}, "is 62.5 % with 4 replicas, and shall be 60 %"),
-        ("2/3", {"type": "Value", "value": "500m"}, "is 0.667 with 4 replicas, and shall be 0.5"),
+        ("5/8", {"type": "Utilization", "value": 60}, "is 62.5 % with 4 replicas, target 60 %"),
+        ("2/3", {"type": "Value", "value": "500m"}, "is 0.667 with 4 replicas, target 0.5"),
         ("12000", {"type": "AverageValue", "value": "3k"}, "is 12000, at 3000 for each replica"),
         ("-1/1000", {"type": "AverageValue", "value": 1}, "is -0.001, at 1 for each replica"),
         ("-1/100000", {"type": "AverageValue", "value": 1}, "is 0, at 1 for each replica"),

@@ -44,11 +44,11 @@ def recommend(
         case "Utilization":
             ratio = value * 100 / target
             replicas = proportional_replicas(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
-            words = f"is {_readable(value * 100)} % with {_count(scale.present)}, and shall be {_readable(target)} %"
+            words = f"is {_readable(value * 100)} % with {_count(scale.present)}, target {_readable(target)} %"
         case _:
             ratio = value / target
             replicas = proportional_replicas(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
-            words = f"is {_readable(value)} with {_count(scale.present)}, and shall be {_readable(target)}"
+            words = f"is {_readable(value)} with {_count(scale.present)}, target {_readable(target)}"
     return MetricRecommendation(replicas, f"`{source.query}` {words}: {_count(replicas)}")
 
 
