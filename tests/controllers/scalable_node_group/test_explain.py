@@ -28,7 +28,7 @@ def test_explanation_names_the_autoscaler_and_the_ready_nodes() -> None:
 def test_group_without_replicas_has_no_wanted_number() -> None:
     explanation = explained(POOL.replace("replicas: 3, ", ""), status={"replicas": 2})
     assert dict(explanation.wants) == {"replicas": None}
-    assert explanation.because[0] == "`replicas` is not set: the group is left explanation"
+    assert explanation.because[0] == "`replicas` is not set: the group is left alone"
 
 
 def test_one_message_of_two_conditions_is_listed_once() -> None:
