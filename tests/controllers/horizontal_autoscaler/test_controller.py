@@ -175,7 +175,7 @@ def test_status_has_all_fields() -> None:
 
     status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
     words = f"`{SCHEDULED}` is 5, at 1 for each replica: 5 replicas"
-    happy = {"status": "True", "lastTransitionTime": "2026-06-01T00:00:00Z"}
+    true = {"status": "True", "lastTransitionTime": "2026-06-01T00:00:00Z"}
     able, bounds = "what the metrics ask for can be done now", "what is asked for lies between minReplicas 1 and"
     assert status == {
         "currentReplicas": 5,
@@ -183,20 +183,20 @@ def test_status_has_all_fields() -> None:
         "lastScaleTime": "2026-06-01T00:00:00Z",
         "currentMetrics": [{"prometheus": {"query": SCHEDULED, "current": {"value": "5", "averageValue": "1"}}}],
         "conditions": [
-            {"type": "Ready", "reason": "Ready", "message": f"{words}; {able}; {bounds} maxReplicas 10", **happy},
-            {"type": "Active", "reason": "MetricsRead", "message": words, **happy},
-            {"type": "AbleToScale", "reason": "ReadyForNewScale", "message": able, **happy},
+            {"type": "Ready", "reason": "Ready", "message": f"{words}; {able}; {bounds} maxReplicas 10", **true},
+            {"type": "Active", "reason": "MetricsRead", "message": words, **true},
+            {"type": "AbleToScale", "reason": "ReadyForNewScale", "message": able, **true},
             {
                 "type": "ScalingUnbounded",
                 "reason": "WithinBounds",
                 "message": f"{bounds} maxReplicas 10",
-                **happy,
+                **true,
             },
             {
                 "type": "Unopposed",
                 "reason": "NoOtherAutoscaler",
                 "message": "no other autoscaler is known to scale Deployment web",
-                **happy,
+                **true,
             },
         ],
     }
@@ -377,12 +377,12 @@ def test_invalid_object_does_not_scale_until_it_is_corrected() -> None:
     scenario = harness.scenario(deployment(1), autoscaler(metric(value=0))).at(
         "100s", edit("HorizontalAutoscaler", "web", {"spec": {"metrics": [metric()]}}, namespace="shop")
     )
-    wrong, mended = scenario.run("100s"), scenario.run("200s")
+    wrong, corrected = scenario.run("100s"), scenario.run("200s")
 
     active = conditions(wrong)["Active"]
     assert (active["status"], active["reason"]) == ("False", "Invalid")
     assert "spec.metrics[0].prometheus.target.value: a target must be positive" in active["message"]
-    assert scaled(mended) == [(100, 5)]
+    assert scaled(corrected) == [(100, 5)]
 
 
 def test_server_is_not_queried_without_a_grant() -> None:
@@ -487,8 +487,8 @@ def test_controller_requests_only_permissions_that_it_uses() -> None:
         for verb in permission.verbs
     }
 
-    rivals = (HORIZONTAL_POD_AUTOSCALERS, FEDERATED_HPAS, SCALED_OBJECTS)
-    watched = (HORIZONTAL_AUTOSCALERS, CUSTOM_RESOURCE_DEFINITIONS, GRANTS, *rivals)
+    conflicting = (HORIZONTAL_POD_AUTOSCALERS, FEDERATED_HPAS, SCALED_OBJECTS)
+    watched = (HORIZONTAL_AUTOSCALERS, CUSTOM_RESOURCE_DEFINITIONS, GRANTS, *conflicting)
     assert needed == {(resource, verb, "") for resource in watched for verb in ("get", "list", "watch")} | {
         (HORIZONTAL_AUTOSCALERS, "patch", "status")
     }
