@@ -10,11 +10,11 @@ from tests.scenarios.cron_faults import LENGTH, cron_under_faults
 
 from springtide.cluster.resources import Key
 from springtide.controllers.cron_federated_hpa import decide, executor
-from springtide.controllers.cron_federated_hpa.controller import CronFederatedHPAController
 from springtide.controllers.cron_federated_hpa.cursor import RuleProgress, RuleWindow, rule_window
 from springtide.controllers.cron_federated_hpa.decide import CronEvaluation
 from springtide.controllers.cron_federated_hpa.history import CronResults, newest_in
 from springtide.controllers.cron_federated_hpa.plan import RuleExecution
+from springtide.controllers.cron_federated_hpa.recorder import ExecutionRecorder
 from springtide.controllers.cron_federated_hpa.records import CronRecord
 from springtide.controllers.cron_federated_hpa.targets import ApplyFailure, apply_executions
 from springtide.controllers.decision import Decision
@@ -53,10 +53,10 @@ def forget_long_histories(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cursor goes ahead of the records."""
-    record = CronFederatedHPAController._record
+    record = ExecutionRecorder.record
 
     async def late(
-        self: CronFederatedHPAController,
+        self: ExecutionRecorder,
         key: Key,
         item: CronRecord,
         evaluation: CronEvaluation,
@@ -64,12 +64,12 @@ def write_the_cursor_first(monkeypatch: pytest.MonkeyPatch) -> None:
         results: CronResults,
         now: int,
     ) -> None:
-        await self._write_cursor(key, item, evaluation.progress({}))
-        ahead = await self._latest(key, item)
+        await self.save_progress(key, item, evaluation.progress({}))
+        ahead = await self.latest(key, item)
         if ahead is not None:
             await record(self, key, ahead, evaluation, decision, results, now)
 
-    monkeypatch.setattr(CronFederatedHPAController, "_record", late)
+    monkeypatch.setattr(ExecutionRecorder, "record", late)
 
 
 def make_up_for_suspended_time(monkeypatch: pytest.MonkeyPatch) -> None:

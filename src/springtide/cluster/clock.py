@@ -1,4 +1,4 @@
-"""The clock of controllers, and how long to wait: backoff and rate limits.
+"""The clock of controllers, steps of it, and how long to wait: backoff and rate limits.
 
 Code that decides, waits or measures an age uses a `Clock`, so that a simulation can run a week in seconds and an
 embedded cluster can run faster than real time. Timeouts of I/O do not use it: they stay on the event loop.
@@ -12,12 +12,16 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 LONGEST_SLEEP = 30.0
 """Seconds after which a wait reads the wall clock again at the latest: machines are suspended, and clocks are set."""
+STEP_CHECK_PERIOD = 60.0
+"""Seconds between two checks whether the clock was set back."""
+SMALLEST_STEP = 2
+"""Seconds by which the clock must have been set back; less may be the difference between two roundings."""
 
 
 class Clock(Protocol):
@@ -113,6 +117,35 @@ async def first_of(*awaitables: Awaitable[Any]) -> None:
     finally:
         for future in futures:
             future.cancel()
+
+
+def watch_for_steps_back(clock: Clock, notify: Callable[[], None]) -> Callable[[], None]:
+    """Call a function soon after the wall clock was set back, until the function that is returned is called.
+
+    A key that is requeued at an instant notices by itself that the clock was set forward. After a step back, the next
+    change may lie before the instant for which the key waits, so every object must be reconciled again.
+    """
+    task = asyncio.ensure_future(_watch_clock(clock, notify))
+
+    def stop() -> None:
+        task.cancel()
+
+    return stop
+
+
+async def _watch_clock(clock: Clock, notify: Callable[[], None]) -> None:
+    before = _monotonic_epoch(clock)
+    while True:
+        await clock.sleep(STEP_CHECK_PERIOD)
+        epoch = _monotonic_epoch(clock)
+        if before - epoch >= SMALLEST_STEP:
+            notify()
+        before = epoch
+
+
+def _monotonic_epoch(clock: Clock) -> int:
+    """Return the wall-clock instant of monotonic second zero, which only changes when the clock is set."""
+    return clock.now() - int(clock.monotonic())
 
 
 _MOST_DOUBLINGS = 512

@@ -9,11 +9,11 @@ from tests.controllers.metrics_producer.harness import CAPACITY, daily, producer
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.apis.meta.times import parse_instant
+from springtide.cluster.clock import STEP_CHECK_PERIOD
 from springtide.cluster.context import Services
 from springtide.cluster.resources import Key
 from springtide.controllers.grant.state import GrantPolicy
 from springtide.controllers.metrics_producer import METRICS_PRODUCERS, MetricsProducerController
-from springtide.controllers.metrics_producer.controller import CHECK_PERIOD
 from springtide.metrics.series import SeriesStore
 from springtide.simulator.virtual_time import VirtualClock, run
 
@@ -78,7 +78,7 @@ def test_value_follows_a_clock_step(begins: int, step: int, before: int, after: 
         await virtual.sleep(begins)
         assert value() == (before, before)
         clock.ahead = step
-        await virtual.sleep(2 * CHECK_PERIOD)
+        await virtual.sleep(2 * STEP_CHECK_PERIOD)
         assert value() == (after, after)
         await virtual.sleep(8 * HOUR)
         assert value()[0] == value()[1] == _by_hand(clock.now())

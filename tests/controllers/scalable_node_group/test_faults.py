@@ -12,7 +12,7 @@ from tests.controllers.scalable_node_group.scaled_groups import LENGTH, scaled_g
 
 from springtide.apis.core.nodes import NodeView
 from springtide.cluster.client import Client
-from springtide.controllers.scalable_node_group import controller, decide
+from springtide.controllers.scalable_node_group import decide, requests
 from springtide.providers import GroupState, simulated
 from springtide.providers.port import nodes_labelled
 from springtide.providers.simulated import SimulatedGroup
@@ -59,7 +59,7 @@ def random_node_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two objects scale one group against each other."""
-    monkeypatch.setattr(controller, "owner_of_group", lambda *_: None)
+    monkeypatch.setattr(requests, "owner_of_group", lambda *_: None)
 
 
 def compare_ready_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

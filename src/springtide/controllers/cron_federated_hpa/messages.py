@@ -1,21 +1,18 @@
-"""What conditions and events of a CronFederatedHPA say, and which events are recorded."""
+"""What conditions and events of a CronFederatedHPA say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from springtide.almanac import Zone
 from springtide.apis.forecast import format_instant
 from springtide.apis.karmada.targets import CronTarget, CronTargetKind
 from springtide.apis.meta.times import clock_time
 from springtide.cluster.conditions import Condition, ConditionStatus
-from springtide.cluster.events import EventRecorder, normal, warning
-from springtide.cluster.resources import Key
 from springtide.controllers.conflicts import CONFLICT_CONDITION, WITH_BOUNDS, AutoscalerRecord, conflict_condition
-from springtide.controllers.cron_federated_hpa.history import MISSED_PREFIX, CronResults, RuleFailure
+from springtide.controllers.cron_federated_hpa.history import MISSED_PREFIX, RuleFailure
 from springtide.controllers.cron_federated_hpa.plan import MissedFiring, RuleAction, RuleExecution
-from springtide.controllers.cron_federated_hpa.records import CRON_FEDERATED_HPAS, CompiledCronSpec, CronRecord
+from springtide.controllers.cron_federated_hpa.records import CompiledCronSpec
 
 CONFLICT_REMEDY = "remove one of the two, or let the autoscaler follow a schedule of a MetricsProducer as well"
 _LATE = 10
@@ -83,46 +80,3 @@ def conflict_remedy(others: Sequence[AutoscalerRecord]) -> str:
             fields = "`targetMinReplicas` and `targetMaxReplicas`"
             return f"let `scaleTargetRef` name {one}, and rules set its bounds with {fields}"
     return CONFLICT_REMEDY
-
-
-class CronEvents:
-    """Records events: one for each firing, and one when a condition becomes False."""
-
-    def __init__(self, events: EventRecorder) -> None:
-        self._events = events
-        self._last: dict[tuple[Key, str], str] = {}
-        """The last message of each condition, for clusters whose CRD has no conditions in its status."""
-
-    def record(
-        self,
-        record: CronRecord,
-        before: Iterable[Mapping[str, Any]],
-        conditions: Iterable[Condition],
-        results: CronResults,
-        target: str,
-    ) -> None:
-        """Record the events of a reconcile whose histories are written."""
-        for rule, successes in results.successes.items():
-            for success in successes:
-                words = scaled_message(target, rule, success.values, success.executed - success.at)
-                self._events.record(CRON_FEDERATED_HPAS, record.origin, normal("Scaled", words))
-        for rule, failures in results.failures.items():
-            for failure in failures:
-                event = warning("Missed" if failure.missed else "ScaleFailed", failed_message(rule, failure))
-                self._events.record(CRON_FEDERATED_HPAS, record.origin, event)
-        known = {entry.get("type"): entry.get("message") for entry in before}
-        for condition in conditions:
-            self._record_once(record, known.get(condition.type), condition)
-
-    def forget(self, key: Key) -> None:
-        """Drop an object that is gone."""
-        for known in [known for known in self._last if known[0] == key]:
-            del self._last[known]
-
-    def _record_once(self, record: CronRecord, known: str | None, condition: Condition) -> None:
-        place = record.origin.key, condition.type
-        if condition.status is not ConditionStatus.FALSE:
-            self._last.pop(place, None)
-        elif condition.message not in (known, self._last.get(place)):
-            self._last[place] = condition.message
-            self._events.record(CRON_FEDERATED_HPAS, record.origin, warning(condition.reason, condition.message))

@@ -182,8 +182,8 @@ def conflicts_of(spec: HorizontalAutoscalerSpec, conflicts: Sequence[AutoscalerR
 
 
 def _warnings(trouble: EventContent | None, remark: Condition) -> tuple[EventContent, ...]:
-    opposed = (warning_for(remark),) if remark.status is ConditionStatus.FALSE else ()
-    return (*((trouble,) if trouble is not None else ()), *opposed)
+    conflict = (warning_for(remark),) if remark.status is ConditionStatus.FALSE else ()
+    return (*((trouble,) if trouble is not None else ()), *conflict)
 
 
 def sources_of(spec: HorizontalAutoscalerSpec) -> tuple[PrometheusMetricSource, ...]:

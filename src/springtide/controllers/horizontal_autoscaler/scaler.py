@@ -9,7 +9,7 @@ from springtide.cluster.errors import ApiError, Conflict, Forbidden
 from springtide.cluster.events import normal
 from springtide.cluster.kinds import KindRegistry
 from springtide.cluster.resources import Key, Object
-from springtide.controllers.conflicts import HORIZONTAL_AUTOSCALERS
+from springtide.controllers.conflicts import HORIZONTAL_AUTOSCALERS, AutoscalerRecord, ScaleTargetKey, ScaleTargets
 from springtide.controllers.horizontal_autoscaler.decide import HorizontalAutoscalerDecision, SetReplicas, refused
 from springtide.controllers.horizontal_autoscaler.scaling_history import Rescale, ScalingHistory
 from springtide.controllers.targets import TargetScale, find_target, missing_right
@@ -21,12 +21,20 @@ class TargetScaler:
     def __init__(self, context: ControllerContext, registry: KindRegistry) -> None:
         self._context = context
         self._registry = registry
+        self._targets = context.state(ScaleTargets)
 
     async def find(self, spec: HorizontalAutoscalerSpec, namespace: str) -> TargetScale:
         """Read the scale of a target; raises `TargetNotScalable`."""
         reference = spec.scale_target_ref
         key = Key(namespace, reference.name)
         return await find_target(self._context.client, self._registry, reference.api_version, reference.kind, key)
+
+    def other_autoscalers(self, key: Key, spec: HorizontalAutoscalerSpec) -> list[AutoscalerRecord]:
+        """Find what else scales the target of an autoscaler."""
+        reference = spec.scale_target_ref
+        written = {"apiVersion": reference.api_version, "kind": reference.kind, "name": reference.name}
+        others = self._targets.autoscalers_of(ScaleTargetKey.of(key.namespace, written))
+        return [one for one in others if (one.kind, one.name) != (HORIZONTAL_AUTOSCALERS.kind, key.name)]
 
     def resolve_in_flight(self, autoscaler: Object, target: TargetScale, history: ScalingHistory) -> None:
         """Record a change whose answer was lost, if the target shows that it took effect."""

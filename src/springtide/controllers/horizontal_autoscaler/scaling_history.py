@@ -14,9 +14,7 @@ from typing import Any
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import instant_in
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
-from springtide.cluster.conditions import ConditionStatus
 from springtide.cluster.controller import Cached
-from springtide.cluster.events import EventContent
 from springtide.cluster.resources import Key, Object, Selection
 from springtide.controllers.conflicts import HORIZONTAL_AUTOSCALERS
 from springtide.controllers.validated import Validated, validated
@@ -110,32 +108,6 @@ class ScalingHistories:
         self._histories.pop(key, None)
 
 
-@dataclass(frozen=True, slots=True)
-class LastReconcile:
-    """When an autoscaler was reconciled last, and when it is due again."""
-
-    written: tuple[Any, ...]
-    made: int
-    due: int
-    settling: bool = False
-    """Whether the metrics do not show the last change yet: until the next reconcile is due, their changes mean
-    nothing."""
-
-    @classmethod
-    def of(cls, autoscaler: Object, now: int, due: int, *, settling: bool = False) -> LastReconcile:
-        """Note a reconcile that has just ended."""
-        return cls(written_state(autoscaler), now, due, settling)
-
-    def suffices(self, autoscaler: Object, now: int, *, metrics_changed: bool) -> bool:
-        """Return whether nothing has to be read now.
-
-        That is so before the next reconcile is due, if no user has changed the object and the clock was not set back.
-        A change of a metric counts at once, unless the metrics are still settling.
-        """
-        early = self.made <= now < self.due and (self.settling or not metrics_changed)
-        return early and written_state(autoscaler) == self.written
-
-
 class SpecCache:
     """Validated autoscalers; validation takes longer than the rest of a reconcile, and depends on no time."""
 
@@ -161,25 +133,6 @@ def written_state(autoscaler: Object) -> tuple[Any, ...]:
     """Return what changes whenever a user writes the object; extensions may be in annotations."""
     metadata = autoscaler["metadata"]
     return metadata.get("uid"), metadata.get("generation"), metadata.get("annotations")
-
-
-def was_active(autoscaler: Object) -> bool:
-    """Return whether the status says that all metrics were read."""
-    return any(
-        entry.get("type") == "Active" and entry.get("status") == ConditionStatus.TRUE
-        for entry in _conditions_of(autoscaler)
-    )
-
-
-def is_reported(autoscaler: Object, event: EventContent) -> bool:
-    """Return whether the status says already what an event would say; a condition may have more text after it."""
-    return any(
-        entry.get("status") == ConditionStatus.FALSE
-        and entry.get("reason") == event.reason
-        and str(entry.get("message", "")).startswith(event.message)
-        for entry in _conditions_of(autoscaler)
-        if entry.get("type") != "Ready"
-    )
 
 
 def recent_changes_field(changes: ReplicaChanges, now: int, *, keep: int) -> list[Object] | None:
@@ -209,10 +162,6 @@ def restore_changes(status: Object, asked: int, now: int, *, keep: int) -> Repli
     last = status.get("desiredReplicas")
     unknown = ((now, asked - last),) if last is not None and last != asked else ()
     return ReplicaChanges(made, (*doubtful, *unknown))
-
-
-def _conditions_of(autoscaler: Object) -> list[Object]:
-    return (autoscaler.get("status") or {}).get("conditions") or []
 
 
 def _change_entries(changes: Sequence[tuple[int, int]]) -> list[Object]:

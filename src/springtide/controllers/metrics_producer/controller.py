@@ -6,17 +6,7 @@ but the spec, other objects and the present, so it is right after a restart, a s
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
-from springtide.apis.scheduled.producer import (
-    MetricsProducer,
-    MetricsProducerSpec,
-    QueueSpec,
-    ReservedCapacitySpec,
-    ScheduleSpec,
-)
-from springtide.cluster.clock import Clock
+from springtide.cluster.clock import watch_for_steps_back
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
@@ -30,30 +20,16 @@ from springtide.controllers.calendar.state import Calendars
 from springtide.controllers.decision import Decision
 from springtide.controllers.grant.state import PERMISSIONS as GRANT_PERMISSIONS
 from springtide.controllers.grant.state import Grants
-from springtide.controllers.metrics_producer.decide import (
-    ExportSeries,
-    SeriesAction,
-    decide_invalid,
-    decide_pending_capacity,
-)
-from springtide.controllers.metrics_producer.queues import QueueLengths
+from springtide.controllers.metrics_producer.decide import ExportSeries, SeriesAction
 from springtide.controllers.metrics_producer.records import (
     ALL_PRODUCERS,
     METRICS_PRODUCERS,
     ProducerRecord,
-    WrittenProducer,
     expected_metrics,
 )
-from springtide.controllers.metrics_producer.reserved_capacity import ReservedCapacity
-from springtide.controllers.metrics_producer.schedules import Schedules
-from springtide.controllers.validated import Validated, validated
+from springtide.controllers.metrics_producer.sources import ProducerSources
 from springtide.metrics.queues import QueueReader
 from springtide.metrics.series import SeriesStore
-
-CHECK_PERIOD = 60.0
-"""Seconds between two checks whether the clock was set back."""
-SMALLEST_STEP = 2
-"""Seconds by which the clock must have been set back; less may be the difference between two roundings."""
 
 
 class MetricsProducerController(Controller):
@@ -83,15 +59,12 @@ class MetricsProducerController(Controller):
         super().__init__(context)
         self._series = context.state(SeriesStore)
         self._registry = context.state(KindRegistry)
-        self._schedules = Schedules(context)
-        self._reserved = ReservedCapacity(context)
-        self._queues = QueueLengths(context)
-        self._validated: dict[Key, tuple[WrittenProducer, Validated[MetricsProducer]]] = {}
+        self._sources = ProducerSources(context)
         context.follow(ALL_PRODUCERS, self._follow_producer)
         # All producers are expected now: a series that no producer is expected to have does not exist.
         self._series.mark_synced()
         context.subscribe(KindRegistry, self._follow_definition)
-        on_clock_set_back(context, self._enqueue_all)
+        context.on_release(watch_for_steps_back(context.clock, self._enqueue_all))
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Export the series of a producer, write its status, and requeue it for the next change."""
@@ -99,7 +72,7 @@ class MetricsProducerController(Controller):
         if record is None:
             return None
         status = record.status()
-        decision, requeue = self._decide(record, status, now)
+        decision, requeue = self._sources.decide(record, status, now)
         if decision is None:
             return requeue
         for action in decision.actions:
@@ -109,38 +82,6 @@ class MetricsProducerController(Controller):
                 self._series.remove(key)
         await self._write(record, status, decision, now)
         return requeue
-
-    def _decide(
-        self, record: ProducerRecord, status: Object, now: int
-    ) -> tuple[Decision[SeriesAction] | None, Result | None]:
-        """Decide by the source of a producer; no decision while the source is still being read or searched."""
-        key = record.key
-        verdict = self._validate(record, now)
-        match verdict.sound:
-            case None:
-                return decide_invalid(verdict.words, status, self._series.get(key), now), None
-            case MetricsProducer(spec=MetricsProducerSpec(schedule=ScheduleSpec() as schedule)):
-                return self._schedules.decide(record, schedule, status, now)
-            case MetricsProducer(spec=MetricsProducerSpec(reserved_capacity=ReservedCapacitySpec() as reserved)):
-                return self._reserved.decide(key, reserved, status)
-            case MetricsProducer(spec=MetricsProducerSpec(queue=QueueSpec() as queue)):
-                return self._queues.decide(key, queue, status, self._series.get(key), now)
-            case _:
-                return decide_pending_capacity(status), None
-
-    def _validate(self, record: ProducerRecord, now: int) -> Validated[MetricsProducer]:
-        """Validate a producer once for each spec that a user writes; no error depends on the present."""
-        known = self._validated.get(record.key)
-        if known is None or known[0] != record.written:
-            self._forget(record.key)
-            verdict = validated(record.as_read(), MetricsProducer, now=now, default_zone=self.context.default_zone)
-            known = self._validated[record.key] = (record.written, verdict)
-        return known[1]
-
-    def _forget(self, key: Key) -> None:
-        self._validated.pop(key, None)
-        for source in (self._schedules, self._reserved, self._queues):
-            source.forget(key)
 
     async def _write(self, record: ProducerRecord, status: Object, decision: Decision[SeriesAction], now: int) -> None:
         item = record.as_origin(status)
@@ -161,7 +102,7 @@ class MetricsProducerController(Controller):
         if delta.new is None:
             # Here and not in reconcile, which does not run while everything is paused: the metric must go.
             self._series.remove(delta.key)
-            self._forget(delta.key)
+            self._sources.forget(delta.key)
         elif delta.old is None or delta.old.written != delta.new.written:
             self._series.expect(delta.key, expected_metrics(delta.new.written.spec))
 
@@ -173,32 +114,3 @@ class MetricsProducerController(Controller):
     def _enqueue_all(self) -> None:
         for key in self.context.store(ALL_PRODUCERS).keys():  # noqa: SIM118 - a store is no dictionary
             self.context.enqueue(key)
-
-
-def on_clock_set_back(context: ControllerContext, notify: Callable[[], None]) -> None:
-    """Call a function soon after the wall clock was set back, until the end of the leadership term.
-
-    A key that is requeued at an instant notices by itself that the clock was set forward. After a step back, the next
-    change may lie before the instant for which the key waits, so every object must be reconciled again.
-    """
-    task = asyncio.ensure_future(_watch_clock(context.clock, notify))
-
-    def stop() -> None:
-        task.cancel()
-
-    context.on_release(stop)
-
-
-async def _watch_clock(clock: Clock, notify: Callable[[], None]) -> None:
-    before = _monotonic_epoch(clock)
-    while True:
-        await clock.sleep(CHECK_PERIOD)
-        epoch = _monotonic_epoch(clock)
-        if before - epoch >= SMALLEST_STEP:
-            notify()
-        before = epoch
-
-
-def _monotonic_epoch(clock: Clock) -> int:
-    """Return the wall-clock instant of monotonic second zero, which only changes when the clock is set."""
-    return clock.now() - int(clock.monotonic())

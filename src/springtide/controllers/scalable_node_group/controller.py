@@ -6,38 +6,23 @@ of another object for the same group is acted on at once; the controller's own s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from springtide.apis.scheduled.node_group import ScalableNodeGroup
-from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster import kinds
 from springtide.cluster.client import Mode
 from springtide.cluster.conditions import ConditionStatus
 from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
+from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.events import normal
 from springtide.cluster.kinds import KindRegistry
-from springtide.cluster.resources import Key, Object, Resource, Selection, key_of
-from springtide.cluster.store import Delta
+from springtide.cluster.resources import Key, Object
 from springtide.controllers.decision import Decision, warning_for
 from springtide.controllers.grant import state as grants
 from springtide.controllers.grant.state import Grants
 from springtide.controllers.scalable_node_group.decide import GroupRequest, ResizeGroup, decide
-from springtide.controllers.scalable_node_group.ownership import (
-    BY_GROUP,
-    group_index,
-    id_of,
-    owner_of_group,
-    younger_objects,
-)
-from springtide.controllers.validated import Validated, validated
+from springtide.controllers.scalable_node_group.requests import ALL_NODE_GROUPS, SCALABLE_NODE_GROUPS, GroupRequests
 from springtide.providers import ProviderError, Providers, cluster_api
 from springtide.providers.aws import eks
-
-SCALABLE_NODE_GROUPS = Resource("autoscaling.karpenter.sh", "v1alpha1", "scalablenodegroups", "ScalableNodeGroup")
-
-_GROUPS = Cached(Selection(SCALABLE_NODE_GROUPS), indexes={BY_GROUP: group_index})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +39,7 @@ class ScalableNodeGroupController(Controller):
     """Keeps groups of nodes at the replicas of their objects."""
 
     name = "scalable-node-group"
-    watches = (Watch(_GROUPS),)
+    watches = (Watch(ALL_NODE_GROUPS),)
     states = (KindRegistry, Grants)
     needs = (Providers,)
     permissions = (
@@ -71,20 +56,17 @@ class ScalableNodeGroupController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._providers = context.dependency(Providers)
-        self._grants = context.state(Grants)
         self._registry = context.state(KindRegistry)
+        self._requests = GroupRequests(context)
         self._visits: dict[Key, _LastVisit] = {}
-        # Without a replay: the initial list enqueues every object anyway.
-        context.on_release(context.store(_GROUPS).listen(self._enqueue_younger))
-        context.subscribe(Grants, self._enqueue_all)
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Observe the group of one object, resize it where `replicas` differs, and write the status."""
-        item = self.context.store(_GROUPS).get(key)
+        item = self.context.store(ALL_NODE_GROUPS).get(key)
         if item is None or item["metadata"].get("deletionTimestamp"):
             self._visits.pop(key, None)
             return None
-        request = self._request(item, now)
+        request = self._requests.of(item, now)
         last = self._visits.get(key)
         present = self.context.clock.monotonic()
         if last is not None and last.request == request and present < last.rests_until:
@@ -99,18 +81,6 @@ class ScalableNodeGroupController(Controller):
         pause = decision.requeue_at - now
         self._visits[key] = _LastVisit(request, self.context.clock.monotonic() + pause, failures)
         return Result(requeue_after=pause)
-
-    def _request(self, item: Object, now: int) -> GroupRequest:
-        verdict = self._validated(item, now)
-        refusal = self._refusal(item, verdict.sound.spec.id) if verdict.sound is not None else ""
-        may = verdict.sound is not None and not refusal
-        return GroupRequest(
-            uid=item["metadata"]["uid"],
-            spec=verdict.sound.spec if verdict.sound is not None else None,
-            errors=verdict.words,
-            refusal=refusal,
-            owner=owner_of_group(item, self._others(item), lambda other: self._may_scale(other, now)) if may else None,
-        )
 
     async def _visit(
         self, item: Object, request: GroupRequest, failures: int, now: int
@@ -163,44 +133,3 @@ class ScalableNodeGroupController(Controller):
         able = decision.condition("AbleToScale")
         if changed and able.status is ConditionStatus.FALSE:
             self.context.events.record(SCALABLE_NODE_GROUPS, item, warning_for(able))
-
-    def _may_scale(self, item: Object, now: int) -> bool:
-        # The Grant is checked first: there may be any number of objects without one, and validation is slow.
-        deleting = bool(item["metadata"].get("deletionTimestamp"))
-        return self._is_granted(item) and not deleting and self._validated(item, now).sound is not None
-
-    def _is_granted(self, item: Object) -> bool:
-        id_ = id_of(item)
-        return id_ is not None and not self._refusal(item, id_)
-
-    def _validated(self, item: Object, now: int) -> Validated[ScalableNodeGroup]:
-        return validated(item, ScalableNodeGroup, now=now, default_zone=self.context.default_zone)
-
-    def _refusal(self, item: Object, id_: str) -> str:
-        return self._grants.refusal(item["metadata"]["namespace"], GrantedResource.NODE_GROUP, id_) or ""
-
-    def _others(self, item: Object) -> Iterator[Object]:
-        """Return the objects whose ids may name the group of one."""
-        store = self.context.store(_GROUPS)
-        for value in group_index(item):
-            yield from store.by(BY_GROUP, value)
-
-    def _enqueue_younger(self, delta: Delta[Object]) -> None:
-        """Enqueue the younger objects of a group when an older one comes, goes or changes its spec."""
-        if delta.old is not None and delta.new is not None and _owner_fields(delta.old) == _owner_fields(delta.new):
-            return
-        for item in (delta.old, delta.new):
-            # An object without a Grant owns no group; a change of a Grant enqueues all objects.
-            if item is not None and self._is_granted(item):
-                for other in younger_objects(item, self._others(item)):
-                    self.context.enqueue(key_of(other))
-
-    def _enqueue_all(self, _: None) -> None:
-        for key in self.context.store(_GROUPS).keys():  # noqa: SIM118 - a store is no dictionary
-            self.context.enqueue(key)
-
-
-def _owner_fields(item: Object) -> tuple[object, ...]:
-    """Return the fields that decide which object owns a group."""
-    metadata = item["metadata"]
-    return metadata.get("uid"), metadata.get("deletionTimestamp"), metadata.get("annotations"), item.get("spec")
