@@ -48,7 +48,7 @@ BOUNDS = "and rules set its bounds with `targetMinReplicas` and `targetMaxReplic
 
 
 @pytest.mark.parametrize(
-    ("others", "words"),
+    ("others", "expected_text"),
     [
         pytest.param(
             [autoscaler()],
@@ -79,13 +79,13 @@ BOUNDS = "and rules set its bounds with `targetMinReplicas` and `targetMaxReplic
         ),
     ],
 )
-def test_condition_names_other_autoscalers_of_the_target(others: list[Object], words: str) -> None:
+def test_condition_names_other_autoscalers_of_the_target(others: list[Object], expected_text: str) -> None:
     """The message says how to resolve the conflict."""
     outcome = cron_scenario(deployment(), *others, cron(HOURLY)).run("3h")
 
     opposed = condition(outcome, "Unopposed")
     assert (opposed["status"], opposed["reason"]) == ("False", "AlsoScaled")
-    assert words in opposed["message"]
+    assert expected_text in opposed["message"]
     assert events(outcome, "AlsoScaled") == [opposed["message"]]
     assert [one["count"] for one in outcome.objects("Event") if one["reason"] == "AlsoScaled"] == [1]
 

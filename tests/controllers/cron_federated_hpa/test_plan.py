@@ -167,7 +167,7 @@ def test_fields_of_a_later_firing_are_not_applied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidates", "now", "words"),
+    ("candidates", "now", "expected_text"),
     [
         pytest.param(
             up_and_down(instant("08:20")),
@@ -204,9 +204,9 @@ def test_fields_of_a_later_firing_are_not_applied() -> None:
         ),
     ],
 )
-def test_missed_firings_have_a_reason(candidates: list[CandidateRule], now: int, words: list[str]) -> None:
+def test_missed_firings_have_a_reason(candidates: list[CandidateRule], now: int, expected_text: list[str]) -> None:
     """As many are listed as the history keeps."""
-    assert [one.because for one in plan_firings(candidates, now).missed] == words
+    assert [one.because for one in plan_firings(candidates, now).missed] == expected_text
 
 
 def test_next_firing_is_after_the_cursor() -> None:

@@ -130,13 +130,15 @@ def test_minimum_above_the_maximum_fails() -> None:
     made = cron(rule("r", "30 8 * * *", targetMinReplicas=1000), target=FEDERATED)
     outcome = cron_scenario(federated(1, 10), made).run("1h")
 
-    words = (
+    expected_text = (
         "the minimum 1000 would be greater than the maximum of FederatedHPA `shop`, 10;"
         " set `targetMaxReplicas` as well, or raise the maximum"
     )
-    assert failures(outcome, "r") == [("2026-06-05T08:30:00Z", words)]
+    assert failures(outcome, "r") == [("2026-06-05T08:30:00Z", expected_text)]
     assert changes(outcome, "FederatedHPA", "minReplicas") == []
-    assert events(outcome, "ScaleFailed") == [f"rule `r` could not apply its firing of 2026-06-05T08:30:00Z: {words}"]
+    assert events(outcome, "ScaleFailed") == [
+        f"rule `r` could not apply its firing of 2026-06-05T08:30:00Z: {expected_text}"
+    ]
 
 
 def test_suspended_rule_has_no_next_execution() -> None:
@@ -181,9 +183,9 @@ def test_only_the_latest_firing_is_caught_up() -> None:
 
     assert changes(outcome, "Deployment", "replicas") == []
     assert successes(outcome, "down") == [("2026-06-05T11:00:00Z", "2026-06-05T11:30:00Z")]
-    words = "rule `down` fired at 2026-06-05T11:00:00Z before this could be applied"
-    assert failures(outcome, "up") == [("2026-06-05T08:30:00Z", f"missed: {words}")]
-    assert events(outcome, "Missed") == [f"rule `up` has missed its firing of 2026-06-05T08:30:00Z: {words}"]
+    expected_text = "rule `down` fired at 2026-06-05T11:00:00Z before this could be applied"
+    assert failures(outcome, "up") == [("2026-06-05T08:30:00Z", f"missed: {expected_text}")]
+    assert events(outcome, "Missed") == [f"rule `up` has missed its firing of 2026-06-05T08:30:00Z: {expected_text}"]
     assert events(outcome, "Scaled") == ["rule `down` has given Deployment `shop` 1 replica, 1800 s late"]
 
 

@@ -27,7 +27,7 @@ from springtide.cluster.errors import Conflict, Forbidden, Invalid, ServerError,
 from springtide.cluster.resources import Object
 from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.controllers.cron_federated_hpa.plan import RuleExecution
-from springtide.controllers.cron_federated_hpa.targets import ReplicaBounds, move_bounds
+from springtide.controllers.cron_federated_hpa.targets import ReplicaBounds, combine_bounds
 from springtide.simulator.scenario import Invariant, Scenario, create, delete, pause
 from springtide.simulator.world import World
 
@@ -69,7 +69,7 @@ def test_custom_kind_with_a_scale_is_scaled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "expected_text"),
     [
         pytest.param(None, "the cluster has no kind Widget in example.com/v1alpha1", id="unknown kind"),
         pytest.param(
@@ -82,14 +82,14 @@ def test_custom_kind_with_a_scale_is_scaled() -> None:
         ),
     ],
 )
-def test_unscalable_kind_fails_without_retries(kind: Object | None, words: str) -> None:
+def test_unscalable_kind_fails_without_retries(kind: Object | None, expected_text: str) -> None:
     """A retry would not change the result."""
     given = () if kind is None else (kind, widget())
     outcome = cron_scenario(*given, cron(rule("r", "30 8 * * *", 7), target=WIDGET)).run("31m")
 
     ((at, message),) = failures(outcome, "r")
     assert at == FIRES
-    assert words in message
+    assert expected_text in message
     assert history(outcome, "r")["failedExecutions"][0]["executionTime"] == FIRES
 
 
@@ -177,7 +177,7 @@ def test_minimum_never_exceeds_the_maximum(
     present: ReplicaBounds, executions: list[RuleExecution], after: ReplicaBounds, refused: list[str]
 ) -> None:
     """Executions are applied together where the result is valid, else one after another."""
-    move = move_bounds(present, executions, "FederatedHPA `shop`")
+    move = combine_bounds(present, executions, "FederatedHPA `shop`")
 
     assert move.bounds == after
     assert list(move.refused) == refused
@@ -231,10 +231,12 @@ def test_retries_end_with_the_next_firing() -> None:
     """The process was down when the retries should have ended: the message says both."""
     outcome = cron_scenario(cron(rule("r", "30,31 8 * * *", 7))).at("30m10s", pause("springtide-0", 70)).run("1h")
 
-    words = "there is no Deployment `shop` (tried 4 times), and then the rule fired again at 2026-06-05T08:31:00Z"
+    expected_text = (
+        "there is no Deployment `shop` (tried 4 times), and then the rule fired again at 2026-06-05T08:31:00Z"
+    )
     at, message = failures(outcome, "r")[-1]
     assert at == FIRES
-    assert message.startswith(words)
+    assert message.startswith(expected_text)
 
 
 def test_retried_rule_does_not_delay_other_rules() -> None:
@@ -270,7 +272,7 @@ class RejectWrites(Invariant):
 
 
 @pytest.mark.parametrize(
-    ("answer", "times", "applied_at", "words"),
+    ("answer", "times", "applied_at", "expected_text"),
     [
         pytest.param(Conflict("changed"), 4, FIRES, "", id="conflicts are retried at once"),
         pytest.param(Conflict("changed"), 5, "2026-06-05T08:30:01Z", "", id="five conflicts are a failed try"),
@@ -283,7 +285,7 @@ class RejectWrites(Invariant):
     ],
 )
 def test_retryable_errors_are_retried_and_others_recorded(
-    answer: Exception, times: int, applied_at: str, words: str
+    answer: Exception, times: int, applied_at: str, expected_text: str
 ) -> None:
     """A permanent error is a failed execution at once."""
     outcome = (
@@ -297,7 +299,7 @@ def test_retryable_errors_are_retried_and_others_recorded(
         assert failures(outcome, "r") == []
     else:
         ((at, message),) = failures(outcome, "r")
-        assert (at, message) == (FIRES, f"Deployment `shop` {words}")
+        assert (at, message) == (FIRES, f"Deployment `shop` {expected_text}")
         assert events(outcome, "ScaleFailed") == [f"rule `r` could not apply its firing of {FIRES}: {message}"]
 
 

@@ -174,7 +174,7 @@ def test_status_has_all_fields() -> None:
     outcome = harness.scenario(deployment(3), autoscaler(metric(), least=1, most=10)).run("60s")
 
     status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
-    words = f"`{SCHEDULED}` is 5, at 1 for each replica: 5 replicas"
+    expected_text = f"`{SCHEDULED}` is 5, at 1 for each replica: 5 replicas"
     true = {"status": "True", "lastTransitionTime": "2026-06-01T00:00:00Z"}
     able, bounds = "what the metrics ask for can be done now", "what is asked for lies between minReplicas 1 and"
     assert status == {
@@ -183,8 +183,13 @@ def test_status_has_all_fields() -> None:
         "lastScaleTime": "2026-06-01T00:00:00Z",
         "currentMetrics": [{"prometheus": {"query": SCHEDULED, "current": {"value": "5", "averageValue": "1"}}}],
         "conditions": [
-            {"type": "Ready", "reason": "Ready", "message": f"{words}; {able}; {bounds} maxReplicas 10", **true},
-            {"type": "Active", "reason": "MetricsRead", "message": words, **true},
+            {
+                "type": "Ready",
+                "reason": "Ready",
+                "message": f"{expected_text}; {able}; {bounds} maxReplicas 10",
+                **true,
+            },
+            {"type": "Active", "reason": "MetricsRead", "message": expected_text, **true},
             {"type": "AbleToScale", "reason": "ReadyForNewScale", "message": able, **true},
             {
                 "type": "ScalingUnbounded",
@@ -202,7 +207,7 @@ def test_status_has_all_fields() -> None:
     }
     (event,) = [one for one in outcome.objects("Event") if one["involvedObject"]["kind"] == "HorizontalAutoscaler"]
     assert (event["type"], event["reason"]) == ("Normal", "SuccessfulRescale")
-    assert event["message"] == f"scaled Deployment web from 3 to 5: {words}"
+    assert event["message"] == f"scaled Deployment web from 3 to 5: {expected_text}"
     assert sum(pod["metadata"]["namespace"] == "shop" for pod in outcome.objects("Pod")) == 5
 
 
@@ -289,7 +294,7 @@ def test_missing_metric_does_not_scale_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "reason", "words"),
+    ("reference", "reason", "expected_text"),
     [
         pytest.param(
             {"apiVersion": "shop.example.com/v1", "kind": "Till"}, "UnknownKind", "no kind Till", id="unknown kind"
@@ -309,14 +314,14 @@ def test_missing_metric_does_not_scale_down() -> None:
         ),
     ],
 )
-def test_target_that_cannot_be_scaled_is_reported(reference: Object, reason: str, words: str) -> None:
+def test_target_that_cannot_be_scaled_is_reported(reference: Object, reason: str, expected_text: str) -> None:
     harness = AutoscalerHarness()
     harness.set_metric(SCHEDULED, 5)
     outcome = harness.scenario(autoscaler(metric(), scaleTargetRef={**reference, "name": "web"})).run("60s")
 
     said = conditions(outcome)
     assert (said["AbleToScale"]["status"], said["AbleToScale"]["reason"]) == ("False", reason)
-    assert words in said["AbleToScale"]["message"]
+    assert expected_text in said["AbleToScale"]["message"]
     assert (said["Active"]["status"], said["Ready"]["reason"]) == ("Unknown", reason)
     status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
     assert set(status) == {"conditions"}

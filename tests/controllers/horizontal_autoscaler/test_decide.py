@@ -494,7 +494,7 @@ def test_decision_invariants(
 
 
 @pytest.mark.parametrize(
-    ("value", "target", "words"),
+    ("value", "target", "expected_text"),
     [
         ("5/8", {"type": "Utilization", "value": 60}, "is 62.5 % with 4 replicas, target 60 %"),
         ("2/3", {"type": "Value", "value": "500m"}, "is 0.667 with 4 replicas, target 0.5"),
@@ -504,7 +504,7 @@ def test_decision_invariants(
     ],
     ids=["a-percentage", "a-part", "thousands", "negative", "next-to-nothing"],
 )
-def test_numbers_in_messages_are_rounded(value: str, target: Object, words: str) -> None:
+def test_numbers_in_messages_are_rounded(value: str, target: Object, expected_text: str) -> None:
     source = {"prometheus": {"query": SCHEDULED, "target": target}}
     decision = decide(spec_of(autoscaler(source)), ObservedScale(4, 4), [Fraction(value)], ReplicaHistory(), 1000)
-    assert words in decision.condition("Active").message
+    assert expected_text in decision.condition("Active").message

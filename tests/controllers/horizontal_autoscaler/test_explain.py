@@ -163,17 +163,17 @@ def test_other_autoscalers_of_the_target_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("behavior", "words"),
+    ("behavior", "expected_text"),
     [
         pytest.param("{}", "the highest counts", id="default"),
         pytest.param("{scaleDown: {selectPolicy: Min}}", "the highest on the way up and the lowest on", id="down"),
         pytest.param("{scaleUp: {selectPolicy: Min}, scaleDown: {selectPolicy: Min}}", "the lowest counts", id="both"),
     ],
 )
-def test_select_policy_of_several_metrics_is_explained(behavior: str, words: str) -> None:
+def test_select_policy_of_several_metrics_is_explained(behavior: str, expected_text: str) -> None:
     several = WEB + "  - prometheus: {query: other, target: {type: AverageValue, value: 1}}\n"
     explanation = explained(f"{several}  behavior: {behavior}\n", status=STATUS)
-    assert any(words in sentence for sentence in explanation.because)
+    assert any(expected_text in sentence for sentence in explanation.because)
 
 
 def test_json_document_has_every_key_of_the_contract() -> None:

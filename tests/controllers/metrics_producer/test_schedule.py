@@ -458,7 +458,7 @@ class TestFindings:
     """Warnings about ambiguous schedules."""
 
     @pytest.mark.parametrize(
-        ("written", "reason", "words"),
+        ("written", "reason", "expected_text"),
         [
             pytest.param(
                 schedule(daily(3, "9", "17", name="day"), daily(5, "16", "20", name="evening")),
@@ -475,13 +475,15 @@ class TestFindings:
             ),
         ],
     )
-    def test_findings_are_reported_and_the_producer_stays_ready(self, written: Object, reason: str, words: str) -> None:
+    def test_findings_are_reported_and_the_producer_stays_ready(
+        self, written: Object, reason: str, expected_text: str
+    ) -> None:
         """The condition has no dates, so that it does not change every day; the event has them."""
         outcome = ProducerHarness().scenario(START, producer(schedule=written)).run("20m")
 
         unambiguous = status_of(outcome)["conditions"]["Unambiguous"]
         assert (unambiguous["status"], unambiguous["reason"]) == ("False", reason)
-        assert words in unambiguous["message"]
+        assert expected_text in unambiguous["message"]
         assert "2026" not in unambiguous["message"]
         assert conditions_of(outcome)["Ready"] == ("True", "Ready")
         ((kind, _, message),) = events_of(outcome, reason)

@@ -60,7 +60,7 @@ def test_resize_is_requested_when_replicas_differ_from_the_target(
 )
 def test_delay_after_a_failure(retryable: bool, failures: int, expected: int) -> None:
     """Retryable failures get a growing backoff, permanent ones are retried every five minutes."""
-    failure = ProviderError("Code", "words", retryable=retryable)
+    failure = ProviderError("Code", "expected_text", retryable=retryable)
 
     assert decide(request(), failure, now=NOW, failures=failures).requeue_at == NOW + expected
 
@@ -96,7 +96,7 @@ def test_observation_interval(state: GroupState, expected: int) -> None:
 )
 def test_last_replicas_stay_unless_the_group_is_not_found(code: str, retryable: bool, replicas: int | None) -> None:
     """Only a missing group has no number of nodes."""
-    failure = ProviderError(code, "words", retryable=retryable)
+    failure = ProviderError(code, "expected_text", retryable=retryable)
 
     assert decide(request(), failure, now=NOW, failures=1, last_replicas=4).status == {"replicas": replicas}
 
