@@ -31,7 +31,7 @@ def resident_memory() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
 
 
-def quiet(manager: Manager, count: int) -> bool:
+def is_idle(manager: Manager, count: int) -> bool:
     """Return whether every object was reconciled and all queues are empty."""
     return all(health.reconciles >= count and not health.queued for health in manager.health())
 
@@ -55,10 +55,10 @@ async def main(kubeconfig: str, count: int) -> None:
         )
         metrics.follow(manager, clock)
         running = asyncio.create_task(manager.run())
-        calm = 0
-        while calm < 20:
+        idle_polls = 0
+        while idle_polls < 20:
             await asyncio.sleep(0.1)
-            calm = calm + 1 if quiet(manager, count) else 0
+            idle_polls = idle_polls + 1 if is_idle(manager, count) else 0
         print(json.dumps({"seconds": time.perf_counter() - begin - 2}), flush=True)
         loop = asyncio.get_running_loop()
         while await loop.run_in_executor(None, sys.stdin.readline):

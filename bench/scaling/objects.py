@@ -1,4 +1,4 @@
-"""The objects of the benchmark: schedules and cron rules that are all different, and their targets."""
+"""Objects of the benchmark: distinct schedules and cron rules, and their targets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ CRONS = Resource("autoscaling.karmada.io", "v1alpha1", "cronfederatedhpas", "Cro
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 NAMESPACE = "default"
 BURST = 50
-"""The value that every producer has from the boundary on; no schedule has it otherwise."""
+"""The value of every producer from the boundary on; no schedule has it before."""
 SINGLES = 200
-"""Cron objects that fire alone, one each second, after all others have fired together."""
+"""Number of cron objects that fire one per second, after all others have fired at the same instant."""
 
 
 def producer(number: int, boundary: int) -> dict[str, Any]:
-    """Make a schedule of its own, with one window that all share."""
+    """Build a producer with a distinct schedule and one window that is the same for all."""
     return {
         "apiVersion": PRODUCERS.api_version,
         "kind": PRODUCERS.kind,
@@ -48,7 +48,7 @@ def producer(number: int, boundary: int) -> dict[str, Any]:
 
 
 def cron(number: int, boundary: int, far_hour: int) -> dict[str, Any]:
-    """Make five rules: four of some far hour, and one that fires with all others, or alone a minute later."""
+    """Build five rules: four for a distant hour, and one that fires at the boundary, or alone a minute later."""
     at = boundary + 60 + number if number < SINGLES else boundary
     daily = [
         {"name": f"daily-{n}", "schedule": f"{(number + n) % 60} {far_hour} * * *", "targetReplicas": n}
@@ -66,7 +66,7 @@ def cron(number: int, boundary: int, far_hour: int) -> dict[str, Any]:
 
 
 def target(number: int) -> dict[str, Any]:
-    """Make a Deployment whose pods no controller creates."""
+    """Build a Deployment; no controller creates its pods."""
     labels = {"app": f"target-{number}"}
     return {
         "apiVersion": DEPLOYMENTS.api_version,

@@ -2,7 +2,7 @@
 
 Server and controllers are separate processes, connected by HTTPS. The benchmark measures the CPU time of the
 controllers while nothing changes, the time until a change of all schedules at one instant is in every status, the same
-for cron rules that all fire at one minute, and how late cron rules are that fire alone. The cost of each boundary is
+for cron rules that all fire at one minute, and the delay of cron rules that fire alone. The cost of each boundary is
 the CPU time per object of both processes, which does not depend on other load of the machine. The goals that are
 printed beside the numbers are for a machine of two cores without other load.
 """
@@ -23,7 +23,7 @@ from springtide.apiserver.http.auth import kubeconfig
 
 COUNT = 10_000
 LEAD = 240
-"""Seconds from the start of the server to the first boundary: both processes must be at rest by then."""
+"""Seconds from the start of the server to the first boundary: both processes must be idle by then."""
 IDLE = 30
 MOST_OF_A_CORE = 0.05
 MOST_MEGABYTES = 400
@@ -31,7 +31,7 @@ LONGEST_BOUNDARY = 20.0
 LATEST = 1.0
 """Seconds that 99 of 100 single executions may be late."""
 _POLL_INTERVAL = 1.0
-"""Seconds between two questions to the server, whose answer is some hundred kilobytes."""
+"""Seconds between two requests to the server process, whose answer has some hundred kilobytes."""
 
 
 def wait_until(at: float) -> None:
@@ -40,18 +40,18 @@ def wait_until(at: float) -> None:
 
 
 def goal(value: float, limit: float, text: str) -> str:
-    """Write the goal of a number, and whether it was reached."""
+    """Format the goal of a measurement, and whether it was reached."""
     return f"goal {text}: {'kept' if value < limit else 'MISSED'}"
 
 
 def report(name: str, count: int, seconds: Sequence[float]) -> None:
-    """Print how long something took, from the boundary to the first, the middle and the last."""
+    """Print the time from the boundary until the first, half and all objects were done."""
     missing = f", {count - len(seconds):,} MISSING" if len(seconds) < count else ""
     if not seconds:
         print(f"{name:28} none of {count:,}")
         return
     print(
-        f"{name:28} {len(seconds):,} through after {seconds[-1]:.1f} s (first {seconds[0]:.2f} s, half"
+        f"{name:28} {len(seconds):,} done after {seconds[-1]:.1f} s (first {seconds[0]:.2f} s, half"
         f" {seconds[len(seconds) // 2]:.1f} s){missing}"
     )
 
@@ -63,30 +63,30 @@ def measurements(process: Child) -> dict[str, Any]:
     return answer
 
 
-def measure_boundary(name: str, seen: str, count: int, until: float, server: Child, controllers: Child) -> float:
-    """Measure from shortly before a boundary until all objects are done or the time is over, and print the result.
+def measure_boundary(name: str, field: str, count: int, until: float, server: Child, controllers: Child) -> float:
+    """Measure from shortly before a boundary until all objects are done or the deadline has passed; print the result.
 
     Returns the number of seconds until all were done.
     """
     before = measurements(server), measurements(controllers)
-    while len((after := measurements(server))[seen]) < count and time.time() < until:
+    while len((after := measurements(server))[field]) < count and time.time() < until:
         time.sleep(_POLL_INTERVAL)
-    report(name, count, after[seen])
+    report(name, count, after[field])
     spent = after["cpu"] - before[0]["cpu"], measurements(controllers)["cpu"] - before[1]["cpu"]
-    each = [f"{1000 * seconds / max(1, len(after[seen])):.2f} ms" for seconds in spent]
-    print(f"{'':28} for each {each[0]} of a core in the server, {each[1]} in the controllers")
-    last: float = after[seen][-1] if len(after[seen]) == count else inf
+    each = [f"{1000 * seconds / max(1, len(after[field])):.2f} ms" for seconds in spent]
+    print(f"{'':28} CPU time per object: {each[0]} in the server, {each[1]} in the controllers")
+    last: float = after[field][-1] if len(after[field]) == count else inf
     return last
 
 
 def main(count: int = COUNT, lead: int = LEAD) -> None:
     with child("bench.scaling.server", count, lead) as server, tempfile.TemporaryDirectory() as folder:
-        where = server.read()
+        endpoint = server.read()
         path = Path(folder) / "kubeconfig"
-        path.write_text(kubeconfig(where["url"], where["ca"].encode(), where["token"]))
+        path.write_text(kubeconfig(endpoint["url"], endpoint["ca"].encode(), endpoint["token"]))
         with child("bench.scaling.controllers", path, count) as controllers:
             print(f"{'first reconciles':28} {2 * count:,} objects in {controllers.read()['seconds']:.1f} s")
-            if time.time() + IDLE + 5 > where["producers"]:
+            if time.time() + IDLE + 5 > endpoint["producers"]:
                 raise SystemExit("the first reconciles took longer than the time until the boundary")
             before = measurements(controllers)
             time.sleep(IDLE)
@@ -96,16 +96,16 @@ def main(count: int = COUNT, lead: int = LEAD) -> None:
                 f"{'idle':28} {used:.1%} of a core ({goal(used, MOST_OF_A_CORE, '5 %')}), {idle['memory']:.0f} MB,"
                 f" {idle['peak']:.0f} MB at most ({goal(idle['peak'], MOST_MEGABYTES, '400 MB')})"
             )
-            wait_until(where["producers"] - 1)
-            through = measure_boundary(
-                "schedules at one instant", "producers", count, where["crons"] - 5, server, controllers
+            wait_until(endpoint["producers"] - 1)
+            duration = measure_boundary(
+                "schedules at one instant", "producers", count, endpoint["crons"] - 5, server, controllers
             )
-            print(f"{'':28} {goal(through, LONGEST_BOUNDARY, '20 s')}")
-            wait_until(where["crons"] - 1)
+            print(f"{'':28} {goal(duration, LONGEST_BOUNDARY, '20 s')}")
+            wait_until(endpoint["crons"] - 1)
             measure_boundary(
-                "cron rules at one minute", "crons", count - SINGLES, where["crons"] + 55, server, controllers
+                "cron rules at one minute", "crons", count - SINGLES, endpoint["crons"] + 55, server, controllers
             )
-            wait_until(where["crons"] + 60 + SINGLES + 5)
+            wait_until(endpoint["crons"] + 60 + SINGLES + 5)
             late = measurements(server)["singles"]
             report("single executions", SINGLES, late)
             late += [inf] * (SINGLES - len(late))

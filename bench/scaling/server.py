@@ -57,8 +57,8 @@ class WriteTimes:
                 self.recorded.setdefault(name, now)
 
 
-def filled(count: int, boundary: int) -> ApiServer:
-    """Make a server with this number of objects of each kind."""
+def populated_server(count: int, boundary: int) -> ApiServer:
+    """Return a server with this number of objects of each kind."""
     server = ApiServer(now=lambda: int(time.time()), random=Random(0))
     install(server)
     far = time.gmtime(boundary + 12 * 3600).tm_hour
@@ -73,7 +73,7 @@ async def main(count: int, seconds: int) -> None:
     """Serve until the input ends."""
     began = int(time.time())
     boundary = began + seconds
-    server = filled(count, boundary)
+    server = populated_server(count, boundary)
     times = WriteTimes()
     server.observers.append(times.record)
     token = secrets.token_urlsafe()
@@ -81,8 +81,8 @@ async def main(count: int, seconds: int) -> None:
     identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=began, seconds=86_400))
     app = ApiApp(server, authenticate=lambda given: ADMIN if given == token else None)
     async with serving(app, identity=identity, dated=False) as served:
-        where = {"url": served.url, "ca": authority.certificate.decode(), "token": token}
-        print(json.dumps(where | {"producers": boundary, "crons": boundary + _BETWEEN}), flush=True)
+        endpoint = {"url": served.url, "ca": authority.certificate.decode(), "token": token}
+        print(json.dumps(endpoint | {"producers": boundary, "crons": boundary + _BETWEEN}), flush=True)
         loop = asyncio.get_running_loop()
         while await loop.run_in_executor(None, sys.stdin.readline):
             singles = {f"cron-{n}": boundary + _BETWEEN + 60 + n for n in range(SINGLES)}

@@ -1,4 +1,4 @@
-"""Facts for explanations, written as short as their tests allow."""
+"""Facts for tests of explanations, with short defaults."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ spec: {namespaces: [shop], nodeGroups: ["shop-*"], queues: ["arn:aws:sqs:*:*:sho
 
 @cache
 def loaded(text: str, at: str = MONDAY) -> LoadedObject:
-    """Read one object as a cluster would give it: with no text behind it."""
+    """Read an object as from a cluster, without source text."""
     (found,) = load(text, ValidationContext(now=parse_instant(at)))
     assert isinstance(found, LoadedObject)
     again = load_tree(found.document.value, ValidationContext(now=parse_instant(at), deep_search=False))
@@ -84,7 +84,7 @@ def facts(
     unknown: tuple[str, ...] = (),
     present: bool = True,
 ) -> ExplanationInput:
-    """Put facts together; all but the object is as if it were not there."""
+    """Build facts; everything but the object is absent by default."""
     return ExplanationInput(
         object=loaded(text, at),
         status=status or {},
@@ -104,7 +104,7 @@ def explained(text: str, *others: str, **given: Any) -> Explanation:
 
 
 def stops(explanation: Explanation) -> list[str]:
-    """Return what is in the way, without the reasons."""
+    """Return what stops the object, without reasons."""
     return [stop.what for stop in explanation.stopped]
 
 

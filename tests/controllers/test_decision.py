@@ -1,4 +1,4 @@
-"""`Ready` of kinds whose conditions are all good news."""
+"""`Ready` as the summary of conditions whose normal status is True."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from springtide.controllers.decision import with_ready
 
 GOOD = Condition("Active", ConditionStatus.TRUE, "Producing", "3 replicas")
 BAD = Condition("AbleToScale", ConditionStatus.FALSE, "Held", "until noon")
-DARK = Condition("Stabilized", ConditionStatus.UNKNOWN, "NotAsked", "nobody has looked")
+UNKNOWN = Condition("Stabilized", ConditionStatus.UNKNOWN, "NotObserved", "not observed yet")
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,14 @@ DARK = Condition("Stabilized", ConditionStatus.UNKNOWN, "NotAsked", "nobody has 
     [
         ((GOOD,), ConditionStatus.TRUE, "Ready", "3 replicas"),
         ((GOOD, BAD), ConditionStatus.FALSE, "Held", "until noon"),
-        ((GOOD, DARK), ConditionStatus.UNKNOWN, "NotAsked", "nobody has looked"),
-        ((DARK, BAD), ConditionStatus.FALSE, "Held", "until noon"),
+        ((GOOD, UNKNOWN), ConditionStatus.UNKNOWN, "NotObserved", "not observed yet"),
+        ((UNKNOWN, BAD), ConditionStatus.FALSE, "Held", "until noon"),
     ],
     ids=["all true", "one false", "one unknown", "false before unknown"],
 )
-def test_ready(conditions: tuple[Condition, ...], status: ConditionStatus, reason: str, message: str) -> None:
+def test_ready_takes_the_first_false_then_the_first_unknown_condition(
+    conditions: tuple[Condition, ...], status: ConditionStatus, reason: str, message: str
+) -> None:
     ready, *others = with_ready(*conditions)
     assert ready == Condition("Ready", status, reason, message)
     assert tuple(others) == conditions

@@ -1,6 +1,6 @@
-"""What can stop any object.
+"""Explanations of any kind: pauses, deletions, conditions and events.
 
-Whatever stands in a status, an explanation comes of it: others may have written it.
+A status may contain anything, because other clients may write it; an explanation must not fail.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from springtide.cli.explain import render_explanation
 from springtide.controllers.explanation import PastEvent
 
 
-def test_a_pause_and_a_deletion_are_told_first() -> None:
-    going = PEAK.replace("namespace: shop}", "namespace: shop, deletionTimestamp: 2026-11-16T11:00:00Z}")
-    explanation = explained(going, paused="the annotation pauses it", status={"conditions": []} | {"queue": {}})
+def test_pause_and_deletion_are_listed_first() -> None:
+    deleted = PEAK.replace("namespace: shop}", "namespace: shop, deletionTimestamp: 2026-11-16T11:00:00Z}")
+    explanation = explained(deleted, paused="the annotation pauses it", status={"conditions": []} | {"queue": {}})
     assert stops(explanation)[:2] == ["no controller touches it", "it is being deleted"]
 
 
-def test_surprises_and_sums_stop_nothing() -> None:
+def test_informational_conditions_are_not_listed_as_stopping() -> None:
     conditions = [condition("Ready", "False"), condition("Unambiguous", "False"), condition("Active", "Unknown")]
     assert stops(explained(PEAK, status={"conditions": conditions})) == []
 
 
-def test_ready_comes_first_among_conditions() -> None:
+def test_ready_is_the_first_condition() -> None:
     conditions = [condition("Active", "True"), condition("Ready", "True"), condition("Calculable", "True")]
     shown = explained(PEAK, status={"conditions": conditions}).conditions
     assert [one.type for one in shown] == ["Ready", "Active", "Calculable"]
 
 
-def test_events_and_what_could_not_be_seen_are_handed_on() -> None:
+def test_events_and_unreadable_parts_are_passed_on() -> None:
     happened = PastEvent(parse_instant("2026-11-16T11:00:00Z"), "ValueChanged: from 6 to 9 replicas")
     explanation = explained(PEAK, events=(happened,), unknown=("events are not looked at: forbidden",))
     assert explanation.history == (happened,)
     assert explanation.notes[-1] == "events are not looked at: forbidden"
 
 
-def test_who_is_paused_does_not_miss_a_controller() -> None:
+def test_missing_controller_is_not_listed_for_a_paused_object() -> None:
     assert stops(explained(PEAK, paused="the annotation pauses it")) == ["no controller touches it"]
     (missed,) = explained(PEAK).stopped
     assert missed.why.endswith("and does more than observe")
 
 
-def test_what_is_reported_stops_nothing_at_another_time() -> None:
+def test_conditions_are_not_listed_for_another_time() -> None:
     status = {"conditions": [condition("Calculable", "False")]}
     assert stops(explained(PEAK, status=status, present=False)) == []
     assert stops(explained(PEAK, present=False)) == []
 
 
 def condition(type_: str, status: str, reason: str = "AnyReason", message: str = "any message") -> dict[str, Any]:
-    """Write a condition that any controller may have written."""
+    """Build a condition as any controller may write it."""
     since = "2026-11-16T11:00:00Z"
     return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.controllers.horizontal_autoscaler.harness import Meter, autoscaler, deployment, metric, node
+from tests.controllers.horizontal_autoscaler.harness import FakeMetricReader, autoscaler, deployment, metric, node
 
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.meta.times import parse_instant
@@ -98,7 +98,7 @@ def _loaded(item: Object, now: int) -> LoadedObject:
 
 def _services(incarnation: ProcessRun) -> Services:
     book = SeriesStore()
-    return Services(book, Meter(book, {}), GrantPolicy(everything=True))
+    return Services(book, FakeMetricReader(book, {}), GrantPolicy(everything=True))
 
 
 def _play(objects: list[Object], duration: str, moments: dict[str, Action]) -> Outcome:

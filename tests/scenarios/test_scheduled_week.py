@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.controllers.metrics_producer.harness import Stage, events_of, status_of, writes_of
+from tests.controllers.metrics_producer.harness import ProducerHarness, events_of, status_of, writes_of
 
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
@@ -69,12 +69,12 @@ AUTUMN = (
 )
 def test_a_week_of_the_example(expected: tuple[tuple[str, int], ...]) -> None:
     """The metric changes at these instants and at no other, and so does the status, in one write for each."""
-    stage = Stage()
+    harness = ProducerHarness()
     start = expected[0][0]
 
-    outcome = stage.playing(start, SCHEDULING).run("7d")
+    outcome = harness.scenario(start, SCHEDULING).run("7d")
 
-    assert stage.heard == [(at, "scheduling", value) for at, value in expected]
+    assert harness.value_changes == [(at, "scheduling", value) for at, value in expected]
     changes = [
         (format_instant(entry.at), entry.change["status.scheduledCapacity.currentValue"][1])
         for entry in outcome.trace
@@ -87,7 +87,7 @@ def test_a_week_of_the_example(expected: tuple[tuple[str, int], ...]) -> None:
 
 def test_the_summary_of_the_example_at_the_end_of_the_week() -> None:
     """The next week looks like this one."""
-    outcome = Stage().playing(SUMMER[0][0], SCHEDULING).run("7d")
+    outcome = ProducerHarness().scenario(SUMMER[0][0], SCHEDULING).run("7d")
 
     assert status_of(outcome, "scheduling")["scheduledCapacity"] == {
         "currentValue": 2,

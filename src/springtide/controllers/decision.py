@@ -24,7 +24,7 @@ class Decision(Generic[A]):
     actions: tuple[A, ...] = ()
     """Changes of anything but the object's own status, in the order in which the controller makes them."""
     reasons: tuple[str, ...] = ()
-    """Why, in sentences for people; the first one is the most important."""
+    """Reasons as full sentences; the first one is the most important."""
     conditions: tuple[Condition, ...] = ()
     requeue_at: int | None = None
     """The instant at which the controller decides again although nothing has changed; None: it need not."""

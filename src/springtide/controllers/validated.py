@@ -31,7 +31,7 @@ class Validated(msgspec.Struct, Generic[V], frozen=True):
         return self.view if not self.errors else None
 
     @property
-    def words(self) -> str:
+    def error_message(self) -> str:
         """All errors in one line."""
         return "; ".join(problem_message(problem) for problem in self.errors)
 

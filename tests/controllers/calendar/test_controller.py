@@ -1,4 +1,4 @@
-"""The Calendar controller in a small world: what stands in the status, when, and how often it is written."""
+"""The Calendar controller in a simulated world: the status and the times of its writes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ KEY = Key("", "days")
 CHRISTMAS = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24", "2026-12-25", "2026-12-31"]}
 
 
-class Office:
-    """A server that knows calendars, and one of them."""
+class CalendarHarness:
+    """A cluster with the Calendar kind, and one Calendar."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self.world = MemoryCluster(clock)
         self.world.install_calendars()
 
-    def open(self, identity: str = "") -> Process:
-        """Start a process with our controllers."""
+    def start_process(self, identity: str = "") -> Process:
+        """Start a process with the Calendar controller."""
         return Process(self.world, self.clock, CalendarController, identity=identity)
 
     def write(self, spec: Object) -> None:
-        """Create the calendar, or give it another spec."""
+        """Create the calendar or replace its spec."""
         body = {
             "apiVersion": "springtide.dev/v1alpha1",
             "kind": "Calendar",
@@ -47,33 +47,33 @@ class Office:
         status = self.world.server.get(CALENDARS, KEY)["status"]
         return {**status, "conditions": {entry["type"]: entry for entry in status["conditions"]}}
 
-    async def until(self, text: str) -> None:
-        """Let the world go on."""
+    async def advance_to(self, text: str) -> None:
+        """Advance the clock to shortly after a time."""
         await self.clock.sleep_until(parse_instant(text))
         await self.clock.sleep(0.1)
 
-    def written(self) -> list[int]:
-        """List when the status was written, in seconds since the start."""
+    def status_writes(self) -> list[int]:
+        """List the times of status writes, in seconds since the start."""
         return [one.at - START for one in self.world.writes if one.verb == "patch/status"]
 
 
-def play(story: Callable[[Office], Awaitable[None]]) -> None:
-    """Play a story in virtual time."""
+def run_in_virtual_time(story: Callable[[CalendarHarness], Awaitable[None]]) -> None:
+    """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(Office(clock))
+        await story(CalendarHarness(clock))
 
     run(main, start=START)
 
 
-def test_the_status_follows_the_days() -> None:
-    """It is written at local midnights at which it changes, and at no other time."""
+def test_status_follows_the_days() -> None:
+    """It is written only at local midnights at which it changes."""
 
-    async def story(office: Office) -> None:
-        office.write(CHRISTMAS)
-        process = office.open()
-        await office.clock.sleep(1)
-        status = office.status()
+    async def story(harness: CalendarHarness) -> None:
+        harness.write(CHRISTMAS)
+        process = harness.start_process()
+        await harness.clock.sleep(1)
+        status = harness.status()
         assert status["nextDates"] == ["2026-12-24", "2026-12-25", "2026-12-31"]
         assert status["conditions"]["Ready"] == {
             "type": "Ready",
@@ -85,15 +85,15 @@ def test_the_status_follows_the_days() -> None:
         }
         assert status["conditions"]["Active"]["status"] == "False"
 
-        await office.until("2026-12-23T23:00:00Z")
-        active = office.status()["conditions"]["Active"]
+        await harness.advance_to("2026-12-23T23:00:00Z")
+        active = harness.status()["conditions"]["Active"]
         assert (active["status"], active["message"]) == ("True", "2026-12-24 is in the calendar (Europe/Berlin)")
-        await office.until("2026-12-24T23:00:00Z")
-        assert office.status()["nextDates"] == ["2026-12-25", "2026-12-31"]
-        assert office.status()["conditions"]["Active"]["lastTransitionTime"] == "2026-12-23T23:00:00Z"
+        await harness.advance_to("2026-12-24T23:00:00Z")
+        assert harness.status()["nextDates"] == ["2026-12-25", "2026-12-31"]
+        assert harness.status()["conditions"]["Active"]["lastTransitionTime"] == "2026-12-23T23:00:00Z"
 
-        await office.clock.sleep(30 * DAY)
-        assert "nextDates" not in office.status()
+        await harness.clock.sleep(30 * DAY)
+        assert "nextDates" not in harness.status()
         midnights = [
             "2026-12-20T12:00:00Z",
             "2026-12-23T23:00:00Z",
@@ -102,103 +102,103 @@ def test_the_status_follows_the_days() -> None:
             "2026-12-30T23:00:00Z",
             "2026-12-31T23:00:00Z",
         ]
-        assert office.written() == [parse_instant(midnight) - START for midnight in midnights]
+        assert harness.status_writes() == [parse_instant(midnight) - START for midnight in midnights]
         health = process.manager.health()[0]
         assert (health.errors, health.conflicts, health.delayed) == (0, 0, 0)
         await process.manager.stop()
 
-    play(story)
+    run_in_virtual_time(story)
 
 
-def test_a_change_of_the_calendar_counts_at_once() -> None:
-    """Nothing of what it came to before is left, and the generation is the new one."""
+def test_changed_calendar_takes_effect_at_once() -> None:
+    """The former dates are removed, and observedGeneration is the new one."""
 
-    async def story(office: Office) -> None:
-        office.write(CHRISTMAS)
-        process = office.open()
-        await office.clock.sleep(1)
-        office.write({"dates": ["2026-12-20"]})
-        await office.clock.sleep(1)
+    async def story(harness: CalendarHarness) -> None:
+        harness.write(CHRISTMAS)
+        process = harness.start_process()
+        await harness.clock.sleep(1)
+        harness.write({"dates": ["2026-12-20"]})
+        await harness.clock.sleep(1)
 
-        status = office.status()
+        status = harness.status()
         assert status["nextDates"] == ["2026-12-20"]
         assert status["conditions"]["Active"]["status"] == "True"
         assert status["conditions"]["Ready"]["message"] == "days begin and end at midnight in UTC"
         assert status["conditions"]["Ready"]["observedGeneration"] == 2
-        await office.until("2026-12-21T00:00:00Z")
-        assert office.status()["conditions"]["Active"]["status"] == "False"
+        await harness.advance_to("2026-12-21T00:00:00Z")
+        assert harness.status()["conditions"]["Active"]["status"] == "False"
         await process.manager.stop()
 
-    play(story)
+    run_in_virtual_time(story)
 
 
-def test_a_calendar_that_cannot_be_used_says_why() -> None:
-    """In its condition and in an event; when it is mended, the days come back."""
+def test_invalid_calendar_is_reported() -> None:
+    """A condition and an event have the errors; the dates return when it is corrected."""
 
-    async def story(office: Office) -> None:
-        office.write({"timeZone": "Mars/Olympus", "dates": ["2026-12-24"]})
-        process = office.open()
-        await office.clock.sleep(1)
-        status = office.status()
+    async def story(harness: CalendarHarness) -> None:
+        harness.write({"timeZone": "Mars/Olympus", "dates": ["2026-12-24"]})
+        process = harness.start_process()
+        await harness.clock.sleep(1)
+        status = harness.status()
         assert "nextDates" not in status
         ready = status["conditions"]["Ready"]
         assert (ready["status"], ready["reason"]) == ("False", "Invalid")
         assert "Mars/Olympus" in ready["message"]
-        (event,) = office.world.events()
+        (event,) = harness.world.events()
         assert (event["type"], event["reason"], event["message"]) == ("Warning", "Invalid", ready["message"])
 
-        office.write(CHRISTMAS)
-        await office.clock.sleep(1)
-        assert office.status()["conditions"]["Ready"]["status"] == "True"
+        harness.write(CHRISTMAS)
+        await harness.clock.sleep(1)
+        assert harness.status()["conditions"]["Ready"]["status"] == "True"
         await process.manager.stop()
 
-    play(story)
+    run_in_virtual_time(story)
 
 
-def test_after_a_time_away_the_status_is_right_at_once() -> None:
-    """A restart in the middle of a day of the calendar needs no history."""
+def test_status_is_right_at_once_after_downtime() -> None:
+    """A restart during a day of the calendar needs no history."""
 
-    async def story(office: Office) -> None:
-        office.write(CHRISTMAS)
-        first = office.open("one")
-        await office.clock.sleep(1)
+    async def story(harness: CalendarHarness) -> None:
+        harness.write(CHRISTMAS)
+        first = harness.start_process("one")
+        await harness.clock.sleep(1)
         first.crash()
-        await office.until("2026-12-25T10:00:00Z")
-        assert office.status()["conditions"]["Active"]["status"] == "False"
+        await harness.advance_to("2026-12-25T10:00:00Z")
+        assert harness.status()["conditions"]["Active"]["status"] == "False"
 
-        second = office.open("two")
-        await office.clock.sleep(30)
-        assert office.status()["conditions"]["Active"]["status"] == "True"
-        assert office.status()["nextDates"] == ["2026-12-25", "2026-12-31"]
+        second = harness.start_process("two")
+        await harness.clock.sleep(30)
+        assert harness.status()["conditions"]["Active"]["status"] == "True"
+        assert harness.status()["nextDates"] == ["2026-12-25", "2026-12-31"]
         await second.manager.stop()
 
-    play(story)
+    run_in_virtual_time(story)
 
 
-def test_a_calendar_that_goes_is_forgotten() -> None:
-    """Nothing is written when its next day would have come."""
+def test_deleted_calendar_is_not_written() -> None:
+    """Nothing is written at its next day."""
 
-    async def story(office: Office) -> None:
-        office.write(CHRISTMAS)
-        process = office.open()
-        await office.clock.sleep(1)
-        office.world.server.delete(CALENDARS, KEY, USER)
-        await office.clock.sleep(30 * DAY)
+    async def story(harness: CalendarHarness) -> None:
+        harness.write(CHRISTMAS)
+        process = harness.start_process()
+        await harness.clock.sleep(1)
+        harness.world.server.delete(CALENDARS, KEY, USER)
+        await harness.clock.sleep(30 * DAY)
 
-        assert office.written() == [0]
+        assert harness.status_writes() == [0]
         assert process.manager.health()[0].errors == 0
         await process.manager.stop()
 
-    play(story)
+    run_in_virtual_time(story)
 
 
-def test_what_others_write_into_the_status_stays() -> None:
-    """We own our conditions and dates, and nothing else."""
+def test_status_fields_of_other_managers_are_kept() -> None:
+    """The controller owns only its conditions and dates."""
 
-    async def story(office: Office) -> None:
-        office.write(CHRISTMAS)
-        process = office.open()
-        await office.clock.sleep(1)
+    async def story(harness: CalendarHarness) -> None:
+        harness.write(CHRISTMAS)
+        process = harness.start_process()
+        await harness.clock.sleep(1)
         theirs = {
             "type": "Approved",
             "status": "True",
@@ -212,19 +212,19 @@ def test_what_others_write_into_the_status_stays() -> None:
             "metadata": {"name": "days"},
             "status": {"conditions": [theirs]},
         }
-        office.world.server.patch(CALENDARS, KEY, Patch.apply(body), USER, subresource="status")
-        await office.until("2026-12-23T23:00:00Z")
+        harness.world.server.patch(CALENDARS, KEY, Patch.apply(body), USER, subresource="status")
+        await harness.advance_to("2026-12-23T23:00:00Z")
 
-        conditions = office.status()["conditions"]
+        conditions = harness.status()["conditions"]
         assert conditions["Approved"] == theirs
         assert conditions["Active"]["status"] == "True"
         await process.manager.stop()
 
-    play(story)
+    run_in_virtual_time(story)
 
 
-def test_the_permissions_are_those_that_are_used() -> None:
-    """It reads calendars and writes their status."""
+def test_controller_reads_calendars_and_writes_their_status() -> None:
+    """It has no other permissions."""
     needed = {
         (permission.resource, verb, permission.subresource)
         for permission in CalendarController.permissions

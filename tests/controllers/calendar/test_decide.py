@@ -1,4 +1,4 @@
-"""What the status of a Calendar says at an instant, against a slow computation of the same days with zoneinfo."""
+"""The status of a Calendar at an instant, against a slow computation of the same days with zoneinfo."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ BERLIN = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24", "2026-12-25", "20
             ("2026-12-24", "2026-12-25", "2026-12-31"),
             "2026-12-24T23:00:00Z",
             "2026-12-24 is in the calendar (Europe/Berlin)",
-            id="as-it-begins",
+            id="at-its-first-second",
         ),
         pytest.param(
             "2026-12-24T23:00:00Z",
@@ -80,7 +80,7 @@ BERLIN = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24", "2026-12-25", "20
             ("2026-12-31",),
             "2026-12-30T23:00:00Z",
             "the next day in the calendar is 2026-12-31 (Europe/Berlin)",
-            id="between",
+            id="between-two-days",
         ),
         pytest.param(
             "2026-12-31T23:00:00Z",
@@ -88,14 +88,14 @@ BERLIN = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24", "2026-12-25", "20
             (),
             None,
             "no day in the calendar lies ahead (Europe/Berlin)",
-            id="all-over",
+            id="after-the-last-day",
         ),
     ],
 )
-def test_a_calendar_over_time(
+def test_dates_and_requeue_over_time(
     now: str, active: ConditionStatus, dates: tuple[str, ...], until: str | None, message: str
 ) -> None:
-    """Each instant has these days, and holds until the next midnight that matters."""
+    """The decision holds until the next midnight at which it changes."""
     decision = at(now, **BERLIN)
 
     assert (active_of(decision).status, dates_of(decision), active_of(decision).message) == (
@@ -110,8 +110,8 @@ def test_a_calendar_over_time(
     )
 
 
-def test_without_a_zone_days_are_those_of_utc() -> None:
-    """The effective zone stands in the condition."""
+def test_default_time_zone_is_utc() -> None:
+    """The condition has the effective time zone."""
     decision = at("2026-12-23T23:30:00Z", dates=["2026-12-24"])
 
     assert active_of(decision).status is ConditionStatus.FALSE
@@ -119,13 +119,13 @@ def test_without_a_zone_days_are_those_of_utc() -> None:
 
 
 def test_at_most_five_days_are_listed() -> None:
-    """A calendar that goes on for ever has a short status."""
+    """An endless calendar has a short status."""
     decision = at("2026-06-01T00:00:00Z", yearly=["02-29", "06-01"])
 
     assert dates_of(decision) == ("2026-06-01", "2027-06-01", "2028-02-29", "2028-06-01", "2029-06-01")
 
 
-def test_all_problems_stand_in_the_message() -> None:
+def test_message_lists_all_errors() -> None:
     """The author of the calendar sees all errors at once."""
     decision = at("2026-06-01T00:00:00Z", timeZone="CEST", dates=["2026-02-30"])
 
@@ -142,8 +142,8 @@ def test_all_problems_stand_in_the_message() -> None:
     )
 
 
-def test_warnings_do_not_hold_a_calendar_back() -> None:
-    """An empty calendar is probably a mistake, and works all the same."""
+def test_calendar_with_warnings_is_ready() -> None:
+    """An empty calendar is probably a mistake, but valid."""
     decision = at("2026-06-01T00:00:00Z")
 
     assert (ready(decision).status, active_of(decision).status, decision.requeue_at) == (
@@ -153,8 +153,8 @@ def test_warnings_do_not_hold_a_calendar_back() -> None:
     )
 
 
-def test_holidays_that_are_not_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the package nothing can be told, and the condition says what to install."""
+def test_missing_holidays_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The condition says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "holidays", None)
     monkeypatch.setattr("springtide.apis.springtide.calendars.find_spec", lambda name: None)
 
@@ -168,7 +168,7 @@ def test_holidays_that_are_not_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_public_holidays_are_days_of_the_calendar() -> None:
-    """Christmas is one in Germany, and Christmas Eve is not."""
+    """Christmas Day is a holiday in Germany, Christmas Eve is not."""
     if importlib.util.find_spec("holidays") is None:
         pytest.skip("needs the holidays package: pip install springtide[holidays]")
 
@@ -177,7 +177,7 @@ def test_public_holidays_are_days_of_the_calendar() -> None:
     assert dates_of(decision)[:2] == ("2026-12-25", "2026-12-26")
 
 
-def test_a_day_that_a_zone_skips_is_none() -> None:
+def test_skipped_day_of_a_time_zone_is_not_listed() -> None:
     """Samoa went from 29 to 31 December 2011."""
     decision = at("2011-12-29T12:00:00Z", timeZone="Pacific/Apia", dates=["2011-12-30", "2011-12-31"])
 
@@ -191,14 +191,14 @@ SPAN = (parse_instant("2010-11-01T00:00:00Z"), parse_instant("2012-03-01T00:00:0
 DAYS = st.dates(datetime.date(2010, 10, 25), datetime.date(2012, 3, 10))
 
 
-def shown(zone: ZoneInfo, instant: int) -> datetime.date:
+def local_date(zone: ZoneInfo, instant: int) -> datetime.date:
     return datetime.datetime.fromtimestamp(instant, zone).date()
 
 
-def slow_dates(days: set[datetime.date], zone: ZoneInfo, now: int) -> tuple[str, ...]:
-    """List the next days by looking at the clock every hour for two years."""
-    today = shown(zone, now)
-    seen = {shown(zone, t) for t in range(SPAN[0] - 20 * 86_400, SPAN[1] + 40 * 86_400, 3600)}
+def reference_dates(days: set[datetime.date], zone: ZoneInfo, now: int) -> tuple[str, ...]:
+    """List the next days by computing the local date of every hour for two years."""
+    today = local_date(zone, now)
+    seen = {local_date(zone, t) for t in range(SPAN[0] - 20 * 86_400, SPAN[1] + 40 * 86_400, 3600)}
     return tuple(day.isoformat() for day in sorted(days & seen) if day >= today)[:5]
 
 
@@ -207,22 +207,22 @@ def slow_dates(days: set[datetime.date], zone: ZoneInfo, now: int) -> tuple[str,
 @example(zone="America/Havana", days={datetime.date(2011, 11, 12)}, now=parse_instant("2011-11-13T04:30:00Z"))
 @example(zone="America/Sao_Paulo", days={datetime.date(2011, 2, 19)}, now=parse_instant("2011-02-20T01:30:00Z"))
 @example(zone="America/Sao_Paulo", days={datetime.date(2011, 2, 19)}, now=parse_instant("2011-02-20T02:30:00Z"))
-def test_the_decision_agrees_with_the_slow_reading(zone: str, days: set[datetime.date], now: int) -> None:
-    """Days are right now; they stay so until just before `requeue_at`, and not beyond."""
+def test_decision_agrees_with_the_reference(zone: str, days: set[datetime.date], now: int) -> None:
+    """The dates are right now and until just before `requeue_at`, and differ from then on."""
     clock = ZoneInfo(zone)
     spec = {"timeZone": zone, "dates": sorted(day.isoformat() for day in days)}
     decision = decide(calendar(**spec), now)
 
     def state(t: int) -> tuple[bool, tuple[str, ...]]:
-        return shown(clock, t) in days, slow_dates(days, clock, t)
+        return local_date(clock, t) in days, reference_dates(days, clock, t)
 
     assert (active_of(decision).status is ConditionStatus.TRUE, dates_of(decision)) == state(now)
     if decision.requeue_at is None:
         assert not dates_of(decision)
         return
     assert now < decision.requeue_at
-    listed = shown(clock, now) if shown(clock, now) in days else None
+    listed = local_date(clock, now) if local_date(clock, now) in days else None
     for t in (*range(now, decision.requeue_at, 1800), decision.requeue_at - 1):
-        assert (shown(clock, t) if shown(clock, t) in days else None) == listed
-    after = shown(clock, decision.requeue_at)
+        assert (local_date(clock, t) if local_date(clock, t) in days else None) == listed
+    after = local_date(clock, decision.requeue_at)
     assert (after if after in days else None) != listed

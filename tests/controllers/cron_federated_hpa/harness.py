@@ -1,4 +1,4 @@
-"""CronFederatedHPAs and their targets as tests write them, and ways to look at what became of them."""
+"""Harness for CronFederatedHPA tests: objects, targets, and queries about the outcome of a scenario."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALED_OBJECT = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name
 
 
 def rule(name: str, schedule: str | None, replicas: int | None = None, **more: Any) -> Object:
-    """A rule that fires by a schedule."""
+    """Build a rule that fires by a schedule."""
     made: Object = {"name": name, **more}
     if schedule is not None:
         made["schedule"] = schedule
@@ -29,7 +29,7 @@ def rule(name: str, schedule: str | None, replicas: int | None = None, **more: A
 
 
 def cron(*rules: Object, target: Object = DEPLOYMENT, name: str = "daily", **metadata: Any) -> Object:
-    """An object with these rules."""
+    """Build a CronFederatedHPA with these rules."""
     return {
         "apiVersion": API,
         "kind": "CronFederatedHPA",
@@ -39,7 +39,7 @@ def cron(*rules: Object, target: Object = DEPLOYMENT, name: str = "daily", **met
 
 
 def deployment(name: str = "shop", replicas: int = 1) -> Object:
-    """A workload."""
+    """Build a Deployment."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -56,7 +56,7 @@ def deployment(name: str = "shop", replicas: int = 1) -> Object:
 
 
 def federated(low: int | None = None, high: int = 10, of: Object = DEPLOYMENT) -> Object:
-    """An autoscaler over several clusters."""
+    """Build a FederatedHPA."""
     bounds = {"maxReplicas": high} if low is None else {"minReplicas": low, "maxReplicas": high}
     return {
         "apiVersion": API,
@@ -67,7 +67,7 @@ def federated(low: int | None = None, high: int = 10, of: Object = DEPLOYMENT) -
 
 
 def autoscaler(low: int = 1, high: int = 10, of: Object = DEPLOYMENT, **metadata: Any) -> Object:
-    """A HorizontalPodAutoscaler."""
+    """Build a HorizontalPodAutoscaler."""
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -77,7 +77,7 @@ def autoscaler(low: int = 1, high: int = 10, of: Object = DEPLOYMENT, **metadata
 
 
 def scaled_object(name: str = "shop", **spec: Any) -> Object:
-    """A ScaledObject of KEDA."""
+    """Build a ScaledObject of KEDA."""
     return {
         "apiVersion": "keda.sh/v1alpha1",
         "kind": "ScaledObject",
@@ -87,7 +87,7 @@ def scaled_object(name: str = "shop", **spec: Any) -> Object:
 
 
 def definition(group: str, kind: str, plural: str, *, scope: str = "Namespaced", scale: bool = False) -> Object:
-    """The definition of a kind that takes everything."""
+    """Build a CustomResourceDefinition whose schema accepts any field."""
     paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -114,39 +114,39 @@ KEDA = definition("keda.sh", "ScaledObject", "scaledobjects")
 
 
 def history(outcome: Outcome, rule_name: str, name: str = "daily") -> Object:
-    """What the status says about a rule."""
+    """Return the execution history of a rule."""
     status = outcome.object("CronFederatedHPA", name).get("status", {})
     found: Object = {one["ruleName"]: one for one in status["executionHistories"]}[rule_name]
     return found
 
 
 def successes(outcome: Outcome, rule_name: str, name: str = "daily") -> list[tuple[str, str]]:
-    """When a rule was to be applied, and when it was, newest first."""
+    """List the due time and the execution time of successful executions, newest first."""
     entries = history(outcome, rule_name, name).get("successfulExecutions", [])
     return [(entry["scheduleTime"], entry["executionTime"]) for entry in entries]
 
 
 def failures(outcome: Outcome, rule_name: str, name: str = "daily") -> list[tuple[str, str]]:
-    """When a rule was to be applied and was not, and why, newest first."""
+    """List the due time and the message of failed executions, newest first."""
     entries = history(outcome, rule_name, name).get("failedExecutions", [])
     return [(entry["scheduleTime"], entry["message"]) for entry in entries]
 
 
 def condition(outcome: Outcome, type_: str, name: str = "daily") -> Object:
-    """One of the conditions."""
+    """Return a condition by its type."""
     conditions = outcome.object("CronFederatedHPA", name)["status"]["conditions"]
     found: Object = {one["type"]: one for one in conditions}[type_]
     return found
 
 
 def cursor(outcome: Outcome, name: str = "daily") -> str:
-    """How far the rules have come."""
+    """Return the cursor annotation."""
     text: str = outcome.object("CronFederatedHPA", name)["metadata"]["annotations"][ANNOTATION]
     return text
 
 
 def changes(outcome: Outcome, kind: str, field: str) -> list[tuple[str, Any]]:
-    """When we have changed a field of the spec of a kind, and to what."""
+    """List the controller's changes of a field of the spec of a kind: time and new value."""
     path = f"spec.{field}"
     return [
         (format_instant(entry.at), entry.change[path][1])
@@ -156,7 +156,7 @@ def changes(outcome: Outcome, kind: str, field: str) -> list[tuple[str, Any]]:
 
 
 def writes(outcome: Outcome) -> list[tuple[str, str]]:
-    """When we have written, and which kind."""
+    """List the controller's writes except events: time and kind."""
     return [
         (format_instant(entry.at), entry.kind)
         for entry in outcome.trace
@@ -165,5 +165,5 @@ def writes(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def events(outcome: Outcome, reason: str) -> list[str]:
-    """What people were told."""
+    """List the messages of events with a reason."""
     return [one["message"] for one in outcome.objects("Event") if one["reason"] == reason]

@@ -1,4 +1,4 @@
-"""Rules that keep off the days of a Calendar, or to them, and Calendars that change."""
+"""Rules that fire only on days of a Calendar, or not on its days, and changes of Calendars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.controllers.cron_federated_hpa.harness import (
     rule,
     successes,
 )
-from tests.controllers.cron_federated_hpa.test_controller import EIGHT, rules, story
+from tests.controllers.cron_federated_hpa.test_controller import EIGHT, cron_scenario, rules
 
 from springtide.cluster.resources import Object
 from springtide.simulator.scenario import create, delete, edit
@@ -35,10 +35,10 @@ KEEP_OFF = [{"name": "holidays", "mode": "Exclude"}]
 KEEP_TO = [{"name": "holidays", "mode": "Only"}]
 
 
-def test_calendars() -> None:
-    """A rule keeps off their days, follows them when they change, and says when they are not there."""
+def test_rule_skips_the_days_of_its_calendar() -> None:
+    """The rule follows changes of the calendar, and the condition reports a missing one."""
     made = cron({**EIGHT, "calendars": KEEP_OFF})
-    scenario = story(deployment(), made)
+    scenario = cron_scenario(deployment(), made)
     outcome = scenario.run("10m")
     ready = condition(outcome, "Ready")
     assert ready["reason"] == "CalendarMissing"
@@ -63,31 +63,31 @@ def test_calendars() -> None:
             rule("r", MONDAYS, 7, calendars=KEEP_OFF),
             ["2026-06-01", "2026-06-08"],
             edit("Calendar", "holidays", {"spec": {"dates": ["2026-06-08"]}}),
-            id="a-past-date-is-tidied-away",
+            id="past date removed",
         ),
         pytest.param(
             rule("r", MONDAYS, 7, calendars=KEEP_OFF),
             ["2026-06-01", "2026-06-08"],
             delete("Calendar", "holidays"),
-            id="the-calendar-goes",
+            id="calendar deleted",
         ),
         pytest.param(
             rule("r", MONDAYS, 7, calendars=KEEP_OFF),
             ["2026-06-01", "2026-06-08"],
             rules(rule("r", MONDAYS, 7)),
-            id="the-rule-names-it-no-more",
+            id="reference removed from the rule",
         ),
         pytest.param(
             rule("r", "30 8 * * *", 7, calendars=KEEP_TO),
             ["2026-12-24"],
             edit("Calendar", "holidays", {"spec": {"dates": ["2026-06-02", "2026-12-24"]}}),
-            id="a-past-date-is-added",
+            id="past date added",
         ),
     ],
 )
-def test_what_a_calendar_kept_from_firing_never_fires_later(written: Object, dates: list[str], change: Action) -> None:
-    """Nobody who tidies a calendar up on a Wednesday wants what it forbade on Monday."""
-    scenario = story(deployment(), calendar(*dates), cron(written), start="2026-05-31T08:00:00Z")
+def test_firing_skipped_by_a_calendar_does_not_fire_later(written: Object, dates: list[str], change: Action) -> None:
+    """Removing past dates from a calendar does not apply the firings that it skipped."""
+    scenario = cron_scenario(deployment(), calendar(*dates), cron(written), start="2026-05-31T08:00:00Z")
     outcome = scenario.at("76h", change).run("80h")
 
     assert changes(outcome, "Deployment", "replicas") == []

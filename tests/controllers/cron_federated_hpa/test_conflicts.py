@@ -1,4 +1,4 @@
-"""Others who scale the same target: a condition, one event, and what to do about it."""
+"""Other autoscalers of the same target: a condition, one event, and what to do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BY_KEDA: dict[str, Any] = {
 }
 
 
-def story(*objects: Object) -> Scenario:
+def cron_scenario(*objects: Object) -> Scenario:
     return Scenario("cron", start="2026-06-05T08:00:00Z").given(*objects).running(CronFederatedHPAController)
 
 
@@ -48,44 +48,44 @@ BOUNDS = "and rules set its bounds with `targetMinReplicas` and `targetMaxReplic
 
 
 @pytest.mark.parametrize(
-    ("others", "words"),
+    ("others", "expected_text"),
     [
         pytest.param(
             [autoscaler()],
             "Deployment `shop` is also scaled by HorizontalPodAutoscaler `shop`, and each undoes what the other sets:"
             f" let `scaleTargetRef` name HorizontalPodAutoscaler `shop`, {BOUNDS}",
-            id="hpa",
+            id="HorizontalPodAutoscaler",
         ),
-        pytest.param([federated()], f"let `scaleTargetRef` name FederatedHPA `shop`, {BOUNDS}", id="federated"),
+        pytest.param([federated()], f"let `scaleTargetRef` name FederatedHPA `shop`, {BOUNDS}", id="FederatedHPA"),
         pytest.param(
             [KEDA, scaled_object()],
             f"let `scaleTargetRef` name ScaledObject `shop`, {BOUNDS}",
-            id="keda",
+            id="ScaledObject",
         ),
         pytest.param(
             [KEDA, scaled_object(), autoscaler(**BY_KEDA)],
             "is also scaled by ScaledObject `shop`, and each undoes",
-            id="keda-and-the-hpa-that-it-makes",
+            id="ScaledObject and its HorizontalPodAutoscaler",
         ),
         pytest.param(
             [horizontal_autoscaler(DEPLOYMENT)],
             "is also scaled by HorizontalAutoscaler `shop`, and each undoes what the other sets: remove one of the two",
-            id="horizontal-autoscaler",
+            id="HorizontalAutoscaler",
         ),
         pytest.param(
             [autoscaler(), federated()],
             "is also scaled by HorizontalPodAutoscaler `shop` and by FederatedHPA `shop`",
-            id="two",
+            id="two autoscalers",
         ),
     ],
 )
-def test_who_else_scales_the_target(others: list[Object], words: str) -> None:
-    """The condition names them, and the way out."""
-    outcome = story(deployment(), *others, cron(HOURLY)).run("3h")
+def test_condition_names_other_autoscalers_of_the_target(others: list[Object], expected_text: str) -> None:
+    """The message says how to resolve the conflict."""
+    outcome = cron_scenario(deployment(), *others, cron(HOURLY)).run("3h")
 
     opposed = condition(outcome, "Unopposed")
     assert (opposed["status"], opposed["reason"]) == ("False", "AlsoScaled")
-    assert words in opposed["message"]
+    assert expected_text in opposed["message"]
     assert events(outcome, "AlsoScaled") == [opposed["message"]]
     assert [one["count"] for one in outcome.objects("Event") if one["reason"] == "AlsoScaled"] == [1]
 
@@ -96,53 +96,53 @@ def test_who_else_scales_the_target(others: list[Object], words: str) -> None:
         pytest.param(
             [autoscaler(of={**DEPLOYMENT, "name": "other"})],
             cron(HOURLY),
-            id="another-target",
+            id="another target",
         ),
         pytest.param(
             [autoscaler(of={**DEPLOYMENT, "kind": "StatefulSet"})],
             cron(HOURLY),
-            id="another-kind",
+            id="another kind",
         ),
         pytest.param(
             [{**autoscaler(), "metadata": {"name": "shop", "namespace": "elsewhere"}}],
             cron(HOURLY),
-            id="another-namespace",
+            id="another namespace",
         ),
         pytest.param(
             [federated()],
             cron(rule("r", "30 8 * * *", targetMinReplicas=2), target=FEDERATED),
-            id="the-autoscaler-itself-is-the-target",
+            id="autoscaler is the target",
         ),
     ],
 )
-def test_nobody_else_does(others: list[Object], made: Object) -> None:
-    """Only the very same target counts."""
-    outcome = story(deployment(), *others, made).run("1h")
+def test_autoscalers_of_other_targets_do_not_conflict(others: list[Object], made: Object) -> None:
+    """Group, kind, namespace and name of the target must be equal."""
+    outcome = cron_scenario(deployment(), *others, made).run("1h")
 
     assert condition(outcome, "Unopposed")["status"] == "True"
 
 
-def test_an_autoscaler_that_keda_makes_is_no_target() -> None:
-    """KEDA brings it back to what its ScaledObject says."""
+def test_hpa_created_by_keda_is_rejected_as_a_target() -> None:
+    """KEDA reverts it to the bounds of its ScaledObject."""
     made = cron(rule("r", "30 8 * * *", targetMinReplicas=2), target=HPA)
-    outcome = story(autoscaler(**BY_KEDA), made).run("10m")
+    outcome = cron_scenario(autoscaler(**BY_KEDA), made).run("10m")
 
     opposed = condition(outcome, "Unopposed")
     assert opposed["status"] == "False"
     assert "is made by ScaledObject `shop`, which undoes what rules set" in opposed["message"]
 
 
-def test_a_target_that_turns_out_to_be_of_another_is_told_at_once() -> None:
-    """It comes to belong to a ScaledObject long before the next firing."""
+def test_target_claimed_by_a_scaled_object_is_reported_at_once() -> None:
+    """The condition does not wait for the next firing."""
     made = cron(rule("r", "30 9 * * *", targetMinReplicas=3), target=HPA)
-    outcome = story(made).at("5m", create(autoscaler(**BY_KEDA))).run("10m")
+    outcome = cron_scenario(made).at("5m", create(autoscaler(**BY_KEDA))).run("10m")
 
     assert condition(outcome, "Unopposed")["status"] == "False"
 
 
-def test_the_condition_follows_at_once() -> None:
-    """It comes and goes with the autoscaler, whenever the rules fire next."""
-    scenario = story(deployment(), cron(rule("r", "0 0 1 1 *", 7))).at("10m", create(autoscaler()))
+def test_conflict_condition_follows_the_autoscalers_at_once() -> None:
+    """It changes when the other autoscaler is created or deleted, not at the next firing."""
+    scenario = cron_scenario(deployment(), cron(rule("r", "0 0 1 1 *", 7))).at("10m", create(autoscaler()))
 
     assert condition(scenario.run("11m"), "Unopposed")["lastTransitionTime"] == "2026-06-05T08:10:00Z"
     gone = scenario.at("20m", delete("HorizontalPodAutoscaler", "shop")).run("21m")

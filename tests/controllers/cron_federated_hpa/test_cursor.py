@@ -1,4 +1,4 @@
-"""How far rules have come: the annotation, and from when on firings count."""
+"""The cursor annotation of handled firings, and the time from which firings of a rule count."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SAME = timing_fingerprint("30 8 * * *", None, None)
 OTHER = timing_fingerprint("30 9 * * *", None, None)
 
 
-def test_the_annotation_reads_back() -> None:
-    """It is compact, and people can read it."""
+def test_cursor_round_trips() -> None:
+    """The annotation is compact and readable."""
     marks = {
         "up": RuleProgress(parse_instant("2026-06-05T08:30:00Z"), SAME, True),
         "down": RuleProgress(0, OTHER, False),
@@ -39,19 +39,19 @@ def test_the_annotation_reads_back() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("", id="none"),
+        pytest.param("", id="empty"),
         pytest.param("{", id="no-json"),
         pytest.param("[]", id="a-list"),
-        pytest.param('{"up": 3}', id="no-entry"),
-        pytest.param('{"up": {}}', id="nothing-in-it"),
-        pytest.param('{"up": {"handled": "today", "timing": "x"}}', id="no-time"),
+        pytest.param('{"up": 3}', id="number-as-entry"),
+        pytest.param('{"up": {}}', id="empty-entry"),
+        pytest.param('{"up": {"handled": "today", "timing": "x"}}', id="invalid-time"),
         pytest.param('{"up": {"handled": null, "timing": "x"}}', id="null"),
-        pytest.param('{"up": {"handled": "2026-06-05T08:30:00+99:99", "timing": "x"}}', id="a-time-of-no-day"),
-        pytest.param('{"up": {"handled": ' + "[" * 100_000 + "]" * 100_000 + "}}", id="endlessly-deep"),
+        pytest.param('{"up": {"handled": "2026-06-05T08:30:00+99:99", "timing": "x"}}', id="invalid-offset"),
+        pytest.param('{"up": {"handled": ' + "[" * 100_000 + "]" * 100_000 + "}}", id="deeply-nested"),
     ],
 )
-def test_what_cannot_be_read_counts_as_absent(text: str) -> None:
-    """Somebody's slip in an annotation stops nothing."""
+def test_unreadable_cursor_counts_as_absent(text: str) -> None:
+    """An error in the annotation does not stop the rules."""
     assert read_cursor(text) is None
 
 
@@ -64,8 +64,8 @@ def test_what_cannot_be_read_counts_as_absent(text: str) -> None:
         pytest.param(("a", None, "b"), ("b", None, "a"), id="order"),
     ],
 )
-def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> None:
-    """Only what makes the times counts."""
+def test_fingerprint_differs_for_other_times(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> None:
+    """Only the fields that determine the firing times count."""
     assert timing_fingerprint(*one) != timing_fingerprint(*other)
 
 
@@ -79,17 +79,19 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
         pytest.param(None, {"recorded": 8_000}, RuleWindow(8_000), id="taken-over-with-a-history"),
         pytest.param(None, {"in_force": False}, RuleWindow(EDITED, EDITED), id="new-and-suspended"),
         pytest.param({}, {}, RuleWindow(EDITED), id="new-rule"),
-        pytest.param({}, {"recorded": 8_000}, RuleWindow(8_000), id="mark-removed-by-hand"),
+        pytest.param({}, {"recorded": 8_000}, RuleWindow(8_000), id="entry-removed-by-a-user"),
         pytest.param({}, {"age": ObjectAge(CREATED, None)}, RuleWindow(NOW), id="new-rule-without-managed-fields"),
-        pytest.param({"up": RuleProgress(HANDLED, SAME, True)}, {}, RuleWindow(HANDLED), id="as-before"),
+        pytest.param({"up": RuleProgress(HANDLED, SAME, True)}, {}, RuleWindow(HANDLED), id="unchanged"),
         pytest.param(
             {"up": RuleProgress(HANDLED, SAME, True)}, {"recorded": 8_000}, RuleWindow(8_000), id="cursor-behind"
         ),
         pytest.param(
             {"up": RuleProgress(8_000, SAME, True)}, {"recorded": HANDLED}, RuleWindow(8_000), id="history-trimmed"
         ),
-        pytest.param({"up": RuleProgress(HANDLED, OTHER, True)}, {}, RuleWindow(EDITED), id="other-times"),
-        pytest.param({"up": RuleProgress(8_000, OTHER, True)}, {}, RuleWindow(8_000), id="other-times-never-go-back"),
+        pytest.param({"up": RuleProgress(HANDLED, OTHER, True)}, {}, RuleWindow(EDITED), id="schedule-changed"),
+        pytest.param(
+            {"up": RuleProgress(8_000, OTHER, True)}, {}, RuleWindow(8_000), id="schedule-changed-before-the-cursor"
+        ),
         pytest.param({"up": RuleProgress(HANDLED, SAME, False)}, {}, RuleWindow(EDITED), id="resumed"),
         pytest.param(
             {"up": RuleProgress(HANDLED, SAME, False)},
@@ -107,7 +109,7 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
             {"up": RuleProgress(HANDLED, OTHER, True)},
             {"in_force": False},
             RuleWindow(HANDLED, HANDLED),
-            id="suspended-with-other-times",
+            id="suspended-and-schedule-changed",
         ),
         pytest.param(
             {"up": RuleProgress(HANDLED, SAME, False)},
@@ -116,31 +118,40 @@ def test_other_times_have_another_fingerprint(one: tuple[Any, Any, Any], other: 
             id="still-suspended",
         ),
         pytest.param(
-            {"up": RuleProgress(HANDLED, OTHER, True)}, {"age": ObjectAge(CREATED, 9_900)}, RuleWindow(NOW), id="clock"
+            {"up": RuleProgress(HANDLED, OTHER, True)},
+            {"age": ObjectAge(CREATED, 9_900)},
+            RuleWindow(NOW),
+            id="edited-in-the-future",
         ),
         pytest.param(
             {"up": RuleProgress(500, SAME, True)}, {}, RuleWindow(CREATED), id="copied-with-the-cursor-of-another"
         ),
         pytest.param(
-            {"up": RuleProgress(500, SAME, False)}, {"in_force": False}, RuleWindow(CREATED, CREATED), id="copied-idle"
+            {"up": RuleProgress(500, SAME, False)},
+            {"in_force": False},
+            RuleWindow(CREATED, CREATED),
+            id="copied-and-suspended",
         ),
         pytest.param({"up": RuleProgress(9_900, SAME, True)}, {}, RuleWindow(9_900), id="clock-set-back-a-little"),
         pytest.param({"up": RuleProgress(999_000, SAME, True)}, {}, RuleWindow(NOW), id="clock-set-back-by-days"),
         pytest.param(
-            {"up": RuleProgress(HANDLED, SAME, True)}, {"recorded": 9_900}, RuleWindow(9_900), id="recorded-just-ahead"
+            {"up": RuleProgress(HANDLED, SAME, True)},
+            {"recorded": 9_900},
+            RuleWindow(9_900),
+            id="recorded-shortly-in-the-future",
         ),
         pytest.param(
             {"up": RuleProgress(HANDLED, SAME, True)},
             {"age": ObjectAge(999_000, EDITED)},
             RuleWindow(HANDLED),
-            id="created-ahead",
+            id="created-in-the-future",
         ),
     ],
 )
-def test_from_when_on_firings_count(
+def test_time_from_which_firings_count(
     before: dict[str, RuleProgress] | None, asked: dict[str, Any], expected: RuleWindow
 ) -> None:
-    """Nothing counts from before the object, the rule, its being resumed or its times were there."""
+    """Firings before the object or rule existed, was resumed, or got its present schedule do not count."""
     question = {"timing": SAME, "in_force": True, "recorded": None, "age": AGE, "now": NOW, **asked}
 
     assert rule_window(before, "up", **question) == expected

@@ -1,4 +1,4 @@
-"""What the rules of a CronFederatedHPA did, will do, and did not do."""
+"""Explanations of CronFederatedHPA."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def failed(rule: str, message: str) -> dict[str, Any]:
     return {"ruleName": rule, "failedExecutions": [{"scheduleTime": at, "executionTime": at, "message": message}]}
 
 
-def test_it_wants_what_the_latest_execution_set() -> None:
+def test_wanted_values_are_those_of_the_latest_execution() -> None:
     explanation = explained(NIGHTLY, status=history(DOWN, UP), target=TargetState(DEPLOYMENT, {"replicas": 10}, 7))
     assert dict(explanation.wants) == {"replicas": 10}
     assert explanation.because == (
@@ -61,7 +61,7 @@ def test_it_wants_what_the_latest_execution_set() -> None:
     assert explanation.stopped == ()
 
 
-def test_the_next_firing_of_each_rule_in_order() -> None:
+def test_next_firings_are_listed_in_order() -> None:
     document = explained(NIGHTLY, at="2026-11-16T12:00:00Z").document()
     assert [(one["at"], one["lane"], one["value"]) for one in document["next"]] == [
         ("2026-11-16T19:00:00Z", "down", {"replicas": 2}),
@@ -73,11 +73,11 @@ def test_the_next_firing_of_each_rule_in_order() -> None:
     ("created", "wants"),
     [
         pytest.param("2026-11-01T00:00:00Z", {"replicas": 10}, id="the latest firing counts"),
-        pytest.param("2026-11-16T07:29:59Z", {"replicas": 10}, id="from when it was made on"),
-        pytest.param("2026-11-16T07:30:00Z", {}, id="nothing of the second in which it was made"),
+        pytest.param("2026-11-16T07:29:59Z", {"replicas": 10}, id="from the creation on"),
+        pytest.param("2026-11-16T07:30:00Z", {}, id="not in the second of the creation"),
     ],
 )
-def test_without_a_status_what_was_due_is_computed(created: str, wants: dict[str, int]) -> None:
+def test_wanted_values_are_computed_without_a_status(created: str, wants: dict[str, int]) -> None:
     explanation = explained(NIGHTLY.replace("2026-11-01T00:00:00Z", created))
     assert dict(explanation.wants) == wants
     assert stops(explanation) == ["no controller has reported yet"]
@@ -91,7 +91,7 @@ def test_without_a_status_what_was_due_is_computed(created: str, wants: dict[str
         pytest.param("there is no Deployment `web`, tried 8 times", "failed", "there is no", id="failed"),
     ],
 )
-def test_a_rule_whose_latest_execution_went_wrong_is_told(message: str, what: str, why: str) -> None:
+def test_failed_latest_execution_is_listed(message: str, what: str, why: str) -> None:
     explanation = explained(NIGHTLY, status=history(DOWN, failed("up", message)))
     (stop,) = explanation.stopped
     assert stop.what == f"rule `up` {what} on Mon 2026-11-16 08:30 Europe/Berlin"
@@ -99,7 +99,7 @@ def test_a_rule_whose_latest_execution_went_wrong_is_told(message: str, what: st
     assert explanation.history[0].bad
 
 
-def test_a_failure_that_was_made_good_is_history_only() -> None:
+def test_failure_followed_by_a_success_is_not_listed() -> None:
     old = {**failed("down", "no"), "successfulExecutions": DOWN["successfulExecutions"]}
     entries = old["failedExecutions"][0]
     entries["scheduleTime"] = entries["executionTime"] = "2026-11-14T19:00:00Z"
@@ -108,7 +108,7 @@ def test_a_failure_that_was_made_good_is_history_only() -> None:
     assert [one.bad for one in explanation.history] == [False, False, True, False]
 
 
-def test_a_suspended_rule_is_told_and_has_no_next() -> None:
+def test_suspended_rule_is_listed_and_has_no_next_firing() -> None:
     explanation = explained(NIGHTLY.replace("name: up,", "name: up, suspend: true,"), status=history(DOWN))
     assert stops(explanation) == ["rule `up` does not fire"]
     assert [one.lane for one in explanation.next] == ["down"]
@@ -117,36 +117,38 @@ def test_a_suspended_rule_is_told_and_has_no_next() -> None:
 @pytest.mark.parametrize(
     ("announced", "others", "expected"),
     [
-        pytest.param("2026-11-16T19:00:00Z", {}, [], id="it lies ahead"),
+        pytest.param("2026-11-16T19:00:00Z", {}, [], id="in the future"),
         pytest.param("2026-11-16T11:59:30Z", {}, [], id="just now"),
         pytest.param(
             "2026-11-13T07:30:00Z", {}, ["nothing has been done since Fri 2026-11-13 08:30 Europe/Berlin"], id="overdue"
         ),
-        pytest.param("2026-11-13T07:30:00Z", {"present": False}, [], id="another time is asked for"),
+        pytest.param("2026-11-13T07:30:00Z", {"present": False}, [], id="another time is explained"),
         pytest.param("2026-11-13T07:30:00Z", {"paused": "an annotation"}, ["no controller touches it"], id="paused"),
-        pytest.param(None, {}, [], id="nothing announced"),
+        pytest.param(None, {}, [], id="no next execution"),
     ],
 )
-def test_a_controller_that_is_gone_is_told(announced: str | None, others: dict[str, Any], expected: list[str]) -> None:
-    """What it announced last has not come."""
+def test_missing_controller_is_listed_when_a_firing_is_overdue(
+    announced: str | None, others: dict[str, Any], expected: list[str]
+) -> None:
+    """The next execution in the status is in the past."""
     up = UP | {"nextExecutionTime": announced}
     assert stops(explained(NIGHTLY, at="2026-11-16T12:00:00Z", status=history(up), **others)) == expected
 
 
-def test_a_bad_rule_hides_nothing_of_its_siblings() -> None:
+def test_invalid_rule_does_not_hide_other_rules() -> None:
     explanation = explained(NIGHTLY.replace("30 8 * * mon-fri", "30 8 * *"), status=history(DOWN))
     assert [one.lane for one in explanation.next] == ["down"]
     assert stops(explanation) == ["spec.rules[0].schedule is wrong"]
 
 
-def test_what_somebody_else_changed_is_told() -> None:
+def test_target_changed_by_another_client_is_noted() -> None:
     explanation = explained(NIGHTLY, status=history(UP), target=TargetState(DEPLOYMENT, {"replicas": 4}, 4))
     (stop,) = explanation.stopped
     assert stop.what == "Deployment `web` has 4 replicas now"
     assert "since a rule set 10 replicas" in stop.why
 
 
-def test_bounds_of_an_autoscaler_are_told_in_words() -> None:
+def test_bounds_of_an_autoscaler_are_explained() -> None:
     text = NIGHTLY.replace("apps/v1, kind: Deployment", "autoscaling/v2, kind: HorizontalPodAutoscaler")
     text = text.replace("targetReplicas: 10", "targetMinReplicas: 5, targetMaxReplicas: 9")
     text = text.replace("targetReplicas: 2", "targetMinReplicas: 1")
@@ -185,26 +187,26 @@ def test_bounds_of_an_autoscaler_are_told_in_words() -> None:
 @pytest.mark.parametrize(
     ("conditions", "what"),
     [
-        pytest.param([], ["another autoscaler scales Deployment `web`"], id="found by us"),
+        pytest.param([], ["another autoscaler scales Deployment `web`"], id="found by explain"),
         pytest.param(
             reported_conditions(AutoscalerRecord("HorizontalAutoscaler", "web", None)),
             ["Unopposed is False"],
-            id="told by the controller, and not twice",
+            id="reported by the controller, listed once",
         ),
     ],
 )
-def test_another_autoscaler_of_the_target_is_told(conditions: list[dict[str, Any]], what: list[str]) -> None:
+def test_another_autoscaler_of_the_target_is_listed(conditions: list[dict[str, Any]], what: list[str]) -> None:
     status = history(UP, conditions=conditions)
     assert stops(explained(NIGHTLY, WEB, status=status, target=TargetState(DEPLOYMENT, {"replicas": 10}))) == what
 
 
-def test_a_target_that_is_not_there_is_told() -> None:
+def test_missing_target_is_listed() -> None:
     target = TargetState(DEPLOYMENT, trouble="there is no Deployment `web` in namespace shop")
     explanation = explained(NIGHTLY, status=history(UP), target=target)
     assert stops(explanation) == ["Deployment `web` cannot be scaled"]
 
 
-def test_a_status_that_is_no_status_breaks_nothing() -> None:
+def test_malformed_status_is_ignored() -> None:
     odd: dict[str, Any] = {
         "executionHistories": [3, {"ruleName": None, "failedExecutions": [{"scheduleTime": "soon"}]}],
         "conditions": ["x", {}],
@@ -220,7 +222,7 @@ def test_a_status_that_is_no_status_breaks_nothing() -> None:
         pytest.param("2026-11-14T12:00:00Z", 2, "`down` is due on Fri 2026-11-13 20:00", id="before the history"),
     ],
 )
-def test_another_time_is_told_by_the_rules(at: str, replicas: int, because: str) -> None:
+def test_another_time_is_computed_from_the_rules(at: str, replicas: int, because: str) -> None:
     status = history(DOWN, failed("up", "the target is not there"))
     explanation = explained(NIGHTLY, status=status, at=at, present=False)
     assert dict(explanation.wants) == {"replicas": replicas}

@@ -1,4 +1,4 @@
-"""Histories: newest first, trimmed, and honest about what is not listed."""
+"""Execution histories: newest first, limited in length, with the number of omitted failures."""
 
 from __future__ import annotations
 
@@ -27,14 +27,28 @@ def failure(at: int, earlier: int = 0) -> RuleFailure:
     [
         pytest.param([], 3, [], id="none"),
         pytest.param([failure(1), failure(2)], 3, ["no 2", "no 1"], id="newest-first"),
-        pytest.param([failure(3), failure(2), failure(1)], 2, ["no 3, and 1 earlier one was missed", "no 2"], id="one"),
-        pytest.param([failure(9), failure(8, 57)], 2, ["no 9, and 57 earlier ones were missed", "no 8"], id="counted"),
-        pytest.param([failure(9), failure(8, 57)], 1, ["no 9, and 58 earlier ones were missed"], id="counted-and-cut"),
-        pytest.param([failure(9)], 0, [], id="nothing-is-kept"),
+        pytest.param(
+            [failure(3), failure(2), failure(1)], 2, ["no 3, and 1 earlier one was missed", "no 2"], id="one omitted"
+        ),
+        pytest.param(
+            [failure(9), failure(8, 57)],
+            2,
+            ["no 9, and 57 earlier ones were missed", "no 8"],
+            id="omitted failures of a record",
+        ),
+        pytest.param(
+            [failure(9), failure(8, 57)],
+            1,
+            ["no 9, and 58 earlier ones were missed"],
+            id="omitted failures are added up",
+        ),
+        pytest.param([failure(9)], 0, [], id="limit zero"),
     ],
 )
-def test_what_is_listed(failures: list[RuleFailure], kept: int, expected: list[str]) -> None:
-    """As many as are kept; the newest says how many more there were."""
+def test_failures_are_limited_and_the_newest_counts_the_rest(
+    failures: list[RuleFailure], kept: int, expected: list[str]
+) -> None:
+    """The message of the newest failure has the number of those that are not listed."""
     assert [one.message for one in listed(failures, kept)] == expected
 
 
@@ -42,8 +56,8 @@ def entry(at: int) -> Object:
     return {"scheduleTime": format_instant(at), "executionTime": format_instant(at), "message": "old"}
 
 
-def test_new_records_come_first_and_old_ones_go() -> None:
-    """By the time at which they were due."""
+def test_records_are_ordered_and_limited() -> None:
+    """The order is that of the due times."""
     news = CronResults()
     news.failed("r", failure(50))
     news.succeeded("r", RuleSuccess(60, 61, {"min": 1, "max": 2}))
@@ -65,8 +79,8 @@ def test_new_records_come_first_and_old_ones_go() -> None:
     assert newest_in({}, 1000) is None
 
 
-def test_a_rule_of_which_nothing_is_known() -> None:
-    """It has a name, and perhaps a next time."""
+def test_rule_without_records() -> None:
+    """It has a name, and the next execution if there is one."""
     assert written_history({}, "r", CronResults(), HistoryLimits(3, 3), 60, 1000) == {
         "ruleName": "r",
         "nextExecutionTime": format_instant(60),
@@ -74,8 +88,8 @@ def test_a_rule_of_which_nothing_is_known() -> None:
 
 
 @pytest.mark.parametrize("time", ["2026-06-05t08:30:00z", "2026-06-05T08:30:00+99:99", "0001-01-01T00:00:00+10:00"])
-def test_an_entry_of_no_certain_time_is_dropped(time: str) -> None:
-    """The server takes it from whoever writes it; the rest of the history counts."""
+def test_entry_with_an_ambiguous_time_is_dropped(time: str) -> None:
+    """The API server accepts such times; the other entries are kept."""
     bad = {"scheduleTime": time, "executionTime": time}
     status = {"executionHistories": [{"ruleName": "r", "successfulExecutions": [bad, entry(40)]}]}
 
@@ -85,8 +99,8 @@ def test_an_entry_of_no_certain_time_is_dropped(time: str) -> None:
     assert newest_in(found, 1000) == 40
 
 
-def test_records_of_a_wrong_clock_give_way() -> None:
-    """They are not believed, stay while there is room, and are the first to go."""
+def test_records_from_the_future_are_dropped_first() -> None:
+    """They do not count as executions, and stay only while the limit allows it."""
     before = {"ruleName": "r", "failedExecutions": [entry(5000), entry(4000), entry(40)]}
     news = CronResults()
     news.failed("r", failure(50))

@@ -1,4 +1,4 @@
-"""Writes that fail, or that somebody gets in between: what was applied is recorded so, once, and not applied again."""
+"""Failed and conflicting writes: each applied firing is recorded once and applied once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.controllers.cron_federated_hpa.harness import (
     rule,
     successes,
 )
-from tests.controllers.cron_federated_hpa.test_controller import EIGHT, down, rules, story
+from tests.controllers.cron_federated_hpa.test_controller import EIGHT, cron_scenario, down, rules
 
 from springtide.apis.meta.times import parse_instant
 from springtide.apiserver.server import CommittedWrite
@@ -32,8 +32,8 @@ FIRES = "2026-06-05T08:30:00Z"
 ONCE = [(FIRES, 7)]
 
 
-class DiesAfter(Invariant):
-    """Kills the process right after its n-th write, and starts it again five minutes later."""
+class CrashAfterWrite(Invariant):
+    """Kill the process right after its n-th write, and start it again five minutes later."""
 
     def __init__(self, number: int) -> None:
         self._left = number
@@ -61,9 +61,9 @@ class DiesAfter(Invariant):
         pytest.param(3, "2026-06-05T08:30:00Z", id="after-the-cursor"),
     ],
 )
-def test_whoever_dies_between_two_writes_is_made_up_for(write: int, executed: str) -> None:
-    """The target is scaled once, there is one record, and in the end the cursor is where it belongs."""
-    outcome = story(deployment(), cron(EIGHT)).always(lambda: DiesAfter(write)).run("1h")
+def test_crash_between_two_writes_is_recovered(write: int, executed: str) -> None:
+    """The target is scaled once, there is one record, and the cursor is moved in the end."""
+    outcome = cron_scenario(deployment(), cron(EIGHT)).always(lambda: CrashAfterWrite(write)).run("1h")
 
     assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T08:30:00Z", 7)]
     assert successes(outcome, "r") == [("2026-06-05T08:30:00Z", executed)]
@@ -71,12 +71,12 @@ def test_whoever_dies_between_two_writes_is_made_up_for(write: int, executed: st
     assert cursor(outcome).startswith('{"r":{"handled":"2026-06-05T08:30:00Z"')
 
 
-def test_an_object_that_is_edited_before_its_first_firing_is_recorded_loses_nothing() -> None:
-    """It began before it was edited, and that stands in its cursor before anything is done."""
+def test_edit_before_the_first_record_does_not_lose_the_firing() -> None:
+    """The cursor is written before the first firing is applied, and has the time before the edit."""
     outcome = (
-        story(deployment(), cron(EIGHT))
+        cron_scenario(deployment(), cron(EIGHT))
         .at("0s", down(2400))
-        .always(lambda: DiesAfter(2))
+        .always(lambda: CrashAfterWrite(2))
         .at("42m", rules({**EIGHT, "targetReplicas": 9}))
         .run("1h")
     )
@@ -84,14 +84,14 @@ def test_an_object_that_is_edited_before_its_first_firing_is_recorded_loses_noth
     assert [at for at, _ in successes(outcome, "r")] == [FIRES]
 
 
-class StatusFails(Invariant):
-    """For two minutes no status can be written; or they are written, and nobody is told so."""
+class FailStatusWrites(Invariant):
+    """Fail status writes for two minutes; with `silently`, write them and lose the answer."""
 
     def __init__(self, *, silently: bool = False) -> None:
         self._silently = silently
 
     def begin(self, world: World) -> None:
-        """Stand before the server."""
+        """Wrap the patch method of the API server."""
         world.server.patch = self._failing(world, world.server.patch)  # type: ignore[method-assign]
 
     def _failing(self, world: World, patch: Callable[..., Object]) -> Callable[..., Object]:
@@ -107,36 +107,41 @@ class StatusFails(Invariant):
 
 
 @pytest.mark.parametrize("more", [{}, {"maxDelaySeconds": 60}], ids=["whenever", "in-time"])
-def test_what_was_applied_is_recorded_when_the_status_can_be_written_again(more: dict[str, int]) -> None:
-    """At the second at which it was applied, even if by now it would be too late."""
-    outcome = story(deployment(), cron({**EIGHT, **more})).always(StatusFails).run("1h")
+def test_applied_firing_is_recorded_after_status_failures(more: dict[str, int]) -> None:
+    """The record has the time of the execution, also when the delay limit has passed since."""
+    outcome = cron_scenario(deployment(), cron({**EIGHT, **more})).always(FailStatusWrites).run("1h")
 
     assert changes(outcome, "Deployment", "replicas") == ONCE
     assert (successes(outcome, "r"), failures(outcome, "r")) == ([(FIRES, FIRES)], [])
     assert len(events(outcome, "Scaled")) == 1
 
 
-def test_all_that_was_applied_meanwhile_is_recorded() -> None:
-    """None of it was missed."""
+def test_all_firings_applied_during_status_failures_are_recorded() -> None:
+    """None is recorded as missed."""
     every = rule("r", "* * * * *", 7, failedHistoryLimit=1)
-    outcome = story(deployment(), cron(every), start="2026-06-05T08:29:30Z").always(StatusFails).run("170s")
+    outcome = (
+        cron_scenario(deployment(), cron(every), start="2026-06-05T08:29:30Z").always(FailStatusWrites).run("170s")
+    )
 
     times = ["2026-06-05T08:32:00Z", "2026-06-05T08:31:00Z", FIRES]
     assert (successes(outcome, "r"), failures(outcome, "r")) == ([(at, at) for at in times], [])
 
 
-def test_what_somebody_does_meanwhile_is_left_alone() -> None:
-    """A rule sets its number once: hands that come later win until it fires again."""
+def test_scale_set_by_a_user_is_kept_until_the_next_firing() -> None:
+    """A rule sets the scale once for each firing."""
     outcome = (
-        story(deployment(), cron(EIGHT)).always(StatusFails).at("30m25s", scale("Deployment", "shop", 3)).run("1h")
+        cron_scenario(deployment(), cron(EIGHT))
+        .always(FailStatusWrites)
+        .at("30m25s", scale("Deployment", "shop", 3))
+        .run("1h")
     )
 
     assert changes(outcome, "Deployment", "replicas") == ONCE
     assert outcome.object("Deployment", "shop")["spec"]["replicas"] == 3
 
 
-class GetsInBetween(Invariant):
-    """Somebody changes the object right after our first write of a kind."""
+class EditAfterWrite(Invariant):
+    """Change the object right after the controller's first write of a kind."""
 
     def __init__(self, kind: str, change: Callable[[Object], Object]) -> None:
         self._kind: str | None = kind
@@ -160,20 +165,20 @@ class GetsInBetween(Invariant):
     ("rule_then", "recorded"),
     [
         pytest.param({**EIGHT, "suspend": True}, [FIRES], id="suspended"),
-        pytest.param(rule("r", "45 8 * * *", 7), ["2026-06-05T08:45:00Z", FIRES], id="other-times"),
-        pytest.param(rule("r", "45 25 * * *", 7), [FIRES], id="impossible-times"),
+        pytest.param(rule("r", "45 8 * * *", 7), ["2026-06-05T08:45:00Z", FIRES], id="schedule changed"),
+        pytest.param(rule("r", "45 25 * * *", 7), [FIRES], id="invalid schedule"),
     ],
 )
 @pytest.mark.parametrize("silently", [False, True], ids=["refused", "unanswered"])
-def test_what_was_applied_is_recorded_whatever_becomes_of_its_rule(
+def test_applied_firing_is_recorded_after_its_rule_changes(
     rule_then: Object, recorded: list[str], silently: bool
 ) -> None:
-    """Exactly once, as a success: who suspends a rule that has just fired did not keep it from firing."""
+    """One success is recorded, also when a user suspends the rule right after the firing."""
     outcome = (
-        story(deployment(), cron(EIGHT))
+        cron_scenario(deployment(), cron(EIGHT))
         .always(
-            lambda: StatusFails(silently=silently),
-            lambda: GetsInBetween("Deployment", lambda item: {"spec": {"rules": [rule_then]}}),
+            lambda: FailStatusWrites(silently=silently),
+            lambda: EditAfterWrite("Deployment", lambda item: {"spec": {"rules": [rule_then]}}),
         )
         .run("1h")
     )
@@ -182,8 +187,8 @@ def test_what_was_applied_is_recorded_whatever_becomes_of_its_rule(
     assert ([at for at, _ in successes(outcome, "r")], failures(outcome, "r")) == (recorded, [])
 
 
-def test_a_cursor_that_somebody_moves_is_not_moved_back() -> None:
-    """Whoever moves it ahead wants firings to be left out, and is not overruled by a write that was under way."""
+def test_cursor_moved_by_a_user_is_not_moved_back() -> None:
+    """A user moves it ahead to skip firings; a concurrent write of the controller does not revert that."""
 
     def moved(item: Object) -> Object:
         (mark,) = (read_cursor(item["metadata"]["annotations"][ANNOTATION]) or {}).values()
@@ -191,8 +196,8 @@ def test_a_cursor_that_somebody_moves_is_not_moved_back() -> None:
         return {"metadata": {"annotations": {ANNOTATION: write_cursor({"r": ahead})}}}
 
     outcome = (
-        story(deployment(), cron(rule("r", "30 * * * *", 7)))
-        .always(lambda: GetsInBetween("CronFederatedHPA", moved))
+        cron_scenario(deployment(), cron(rule("r", "30 * * * *", 7)))
+        .always(lambda: EditAfterWrite("CronFederatedHPA", moved))
         .run("4h")
     )
 

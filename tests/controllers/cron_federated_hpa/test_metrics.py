@@ -1,4 +1,4 @@
-"""What is measured, under upstream's names."""
+"""Metrics of the controller under upstream's names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.simulator.scenario import Scenario, create
 
 
-def test_objects_and_rules_are_measured() -> None:
-    """Each try of each firing, and each look at an object, by how it ended; buckets double from a millisecond."""
+def test_executions_and_reconciles_are_counted_by_result() -> None:
+    """Histogram buckets double from a millisecond."""
     registry = CollectorRegistry()
     measured = Services(CronMetrics(registry))
     (

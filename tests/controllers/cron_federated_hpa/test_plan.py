@@ -1,4 +1,4 @@
-"""Which firings are applied and which are missed: tables, and a slow reading that walks every minute."""
+"""Which firings are applied and which are missed: tables, and a reference implementation that checks every minute."""
 
 from __future__ import annotations
 
@@ -46,22 +46,20 @@ Listed = list[tuple[str, int]]
         pytest.param(
             up_and_down(instant("08:20")), instant("08:30"), [("up", instant("08:30"))], [], id="due-on-the-second"
         ),
-        pytest.param(
-            up_and_down(instant("08:20")), instant("09:00"), [("up", instant("08:30"))], [], id="m21-made-up-for"
-        ),
+        pytest.param(up_and_down(instant("08:20")), instant("09:00"), [("up", instant("08:30"))], [], id="caught up"),
         pytest.param(
             up_and_down(instant("08:20")),
             instant("11:30"),
             [("down", instant("11:00"))],
             [("up", instant("08:30"))],
-            id="m22-only-the-latest",
+            id="only the latest is caught up",
         ),
         pytest.param(
             up_and_down(instant("08:20"), max_delay=600),
             instant("09:00"),
             [],
             [("up", instant("08:30"))],
-            id="m24-too-late",
+            id="too late",
         ),
         pytest.param(
             up_and_down(instant("08:20"), max_delay=600),
@@ -78,30 +76,30 @@ Listed = list[tuple[str, int]]
             instant("12:00"),
             [],
             [("up", instant("08:30"))],
-            id="nothing-older-than-what-was-applied",
+            id="nothing older than the applied firing",
         ),
         pytest.param(
             [candidate("old", "30 8 * * *", instant("08:20")), candidate("new", "30 8 * * *", instant("08:30"))],
             instant("08:40"),
             [("old", instant("08:30"))],
             [],
-            id="one-that-begins-in-the-second-of-its-time-takes-nothing-from-others",
+            id="rule that begins in the second of its firing supersedes nothing",
         ),
         pytest.param(
             [candidate("up", "30 8,9 * * *", instant("08:20"), applied=frozenset({instant("08:30")}))],
             instant("08:40"),
             [],
             [],
-            id="applied-and-not-recorded-yet",
+            id="applied but not recorded",
         ),
         pytest.param(
             [candidate("up", "30 8,9 * * *", instant("08:20"), applied=frozenset({instant("08:30")}))],
             instant("09:40"),
             [("up", instant("09:30"))],
             [],
-            id="applied-and-not-recorded-for-so-long-that-it-fires-again",
+            id="applied but not recorded until the next firing",
         ),
-        pytest.param(up_and_down(instant("09:00")), instant("09:00"), [], [], id="m25-before-it-was-there"),
+        pytest.param(up_and_down(instant("09:00")), instant("09:00"), [], [], id="before the rule existed"),
         pytest.param(
             [
                 candidate("old", "30 8 * * *", instant("08:00")),
@@ -110,7 +108,7 @@ Listed = list[tuple[str, int]]
             instant("10:00"),
             [],
             [("old", instant("08:30")), ("new", instant("09:00"))],
-            id="nothing-older-instead-of-one-that-is-too-late",
+            id="nothing older replaces a firing that is too late",
         ),
         pytest.param(
             [candidate("a", "0 9 * * *", instant("08:00")), candidate("b", "0 9 * * *", instant("08:00"))],
@@ -127,7 +125,7 @@ Listed = list[tuple[str, int]]
             instant("10:00"),
             [("both", instant("09:00")), ("max", instant("09:30"))],
             [],
-            id="fields-are-judged-each-for-itself",
+            id="each field is decided separately",
         ),
         pytest.param(
             [candidate("gone", "30 8 * * *", instant("08:00"), ended=instant("08:50"))],
@@ -145,16 +143,18 @@ Listed = list[tuple[str, int]]
         ),
     ],
 )
-def test_what_is_due(candidates: list[CandidateRule], now: int, applied: Listed, missed: Listed) -> None:
-    """Of every field the latest due firing is applied, if it is not too late; all others are missed."""
+def test_latest_due_firing_of_each_field_is_applied(
+    candidates: list[CandidateRule], now: int, applied: Listed, missed: Listed
+) -> None:
+    """It is applied unless it is too late; all other firings are missed."""
     decided = plan_firings(candidates, now)
 
     assert [(one.rule, one.at) for one in decided.executions] == applied
     assert [(one.rule, one.at) for one in decided.missed] == missed
 
 
-def test_only_fields_that_were_won_are_applied() -> None:
-    """What a later firing sets is left to it."""
+def test_fields_of_a_later_firing_are_not_applied() -> None:
+    """An earlier firing applies only its other fields."""
     decided = plan_firings(
         [
             candidate("both", "0 9 * * *", instant("08:00"), action={"min": 5, "max": 9}),
@@ -167,7 +167,7 @@ def test_only_fields_that_were_won_are_applied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidates", "now", "words"),
+    ("candidates", "now", "expected_text"),
     [
         pytest.param(
             up_and_down(instant("08:20")),
@@ -204,13 +204,13 @@ def test_only_fields_that_were_won_are_applied() -> None:
         ),
     ],
 )
-def test_why_firings_are_missed(candidates: list[CandidateRule], now: int, words: list[str]) -> None:
-    """People read why, of as many as are kept."""
-    assert [one.because for one in plan_firings(candidates, now).missed] == words
+def test_missed_firings_have_a_reason(candidates: list[CandidateRule], now: int, expected_text: list[str]) -> None:
+    """As many are listed as the history keeps."""
+    assert [one.because for one in plan_firings(candidates, now).missed] == expected_text
 
 
-def test_the_next_firing_is_one_that_comes() -> None:
-    """A clock was set back from noon to nine: what fired in between does not fire again, so nobody waits for it."""
+def test_next_firing_is_after_the_cursor() -> None:
+    """The clock was set back from noon to nine: firings in between were applied and do not repeat."""
     decided = plan_firings([candidate("r", "0 * * * *", instant("12:00"))], instant("09:00"))
 
     assert decided.next == {"r": instant("13:00")}
@@ -218,8 +218,8 @@ def test_the_next_firing_is_one_that_comes() -> None:
     assert decided.settled == {"r": instant("12:00")}
 
 
-def test_a_year_of_minutes_is_no_work() -> None:
-    """Half a million firings are counted, and only as many listed as are kept."""
+def test_a_year_of_missed_minutes_is_counted_quickly() -> None:
+    """Half a million firings are counted, and only as many listed as the history keeps."""
     (kept,) = plan_firings([candidate("m", "* * * * *", instant("09:00") - 365 * DAY, kept=1)], instant("09:00")).missed
 
     assert kept.earlier == 365 * 1440 - 2
@@ -228,8 +228,12 @@ def test_a_year_of_minutes_is_no_work() -> None:
 @pytest.mark.parametrize(
     ("candidates", "now", "last"),
     [
-        pytest.param(up_and_down(instant("08:20")), instant("08:30"), instant("11:00") - 1, id="next-of-the-field"),
-        pytest.param(up_and_down(instant("08:20"), max_delay=90), instant("08:30"), instant("08:30") + 90, id="delay"),
+        pytest.param(
+            up_and_down(instant("08:20")), instant("08:30"), instant("11:00") - 1, id="next firing of the field"
+        ),
+        pytest.param(
+            up_and_down(instant("08:20"), max_delay=90), instant("08:30"), instant("08:30") + 90, id="maximum delay"
+        ),
         pytest.param(
             [
                 candidate("min", "30 8 * * *", instant("08:20"), action={"min": 1}),
@@ -237,25 +241,25 @@ def test_a_year_of_minutes_is_no_work() -> None:
             ],
             instant("08:30"),
             instant("08:30", 6) - 1,
-            id="other-fields-do-not-matter",
+            id="other fields do not count",
         ),
         pytest.param(
             [CandidateRule("once", Firings.once(instant("08:30")), {"min": 1}, instant("08:20"))],
             instant("08:30"),
             None,
-            id="nothing-lies-ahead",
+            id="no next firing",
         ),
     ],
 )
-def test_how_long_a_firing_is_tried(candidates: list[CandidateRule], now: int, last: int | None) -> None:
-    """Not beyond the delay that it may have, nor into the next firing of the same field."""
+def test_retry_deadline_of_a_firing(candidates: list[CandidateRule], now: int, last: int | None) -> None:
+    """It ends with the maximum delay or before the next firing of the same field."""
     (execution,) = plan_firings(candidates, now).executions
 
     assert execution.last_try == last
 
 
-def test_what_came_before_is_settled_while_a_firing_is_tried() -> None:
-    """Up to the firing before it, or to where the rule began."""
+def test_earlier_firings_are_settled_while_one_is_retried() -> None:
+    """The cursor moves to the firing before it, or to the beginning of the rule."""
     (first,) = plan_firings([candidate("r", "30 8 * * *", instant("08:20"))], instant("08:30")).executions
     (second,) = plan_firings([candidate("r", "30 8 * * *", instant("08:20"))], instant("08:30", 6)).executions
 
@@ -265,34 +269,34 @@ def test_what_came_before_is_settled_while_a_firing_is_tried() -> None:
 @pytest.mark.parametrize(
     ("schedule", "since", "recorded", "precedes", "applied"),
     [
-        pytest.param("0 11 * * *", instant("08:00"), None, True, False, id="it-fired-later"),
-        pytest.param("0 11 * * *", instant("11:00"), instant("11:00"), True, False, id="it-fired-later-and-is-handled"),
-        pytest.param("0 11 * * *", instant("11:15"), instant("11:00"), True, False, id="and-is-past-it"),
-        pytest.param("0 11 * * *", instant("11:00"), None, True, True, id="it-began-in-that-second"),
-        pytest.param("0 11 * * *", instant("11:15"), None, True, True, id="it-was-not-there-yet"),
-        pytest.param("0 8 * * *", instant("07:00"), None, True, True, id="it-fired-earlier"),
-        pytest.param("30 8 * * *", instant("07:00"), None, True, True, id="a-tie-that-we-win"),
-        pytest.param("30 8 * * *", instant("07:00"), None, False, False, id="a-tie-that-it-wins"),
+        pytest.param("0 11 * * *", instant("08:00"), None, True, False, id="it fired later"),
+        pytest.param("0 11 * * *", instant("11:00"), instant("11:00"), True, False, id="it fired later and is handled"),
+        pytest.param("0 11 * * *", instant("11:15"), instant("11:00"), True, False, id="its cursor is past the firing"),
+        pytest.param("0 11 * * *", instant("11:00"), None, True, True, id="it began in that second"),
+        pytest.param("0 11 * * *", instant("11:15"), None, True, True, id="it did not exist yet"),
+        pytest.param("0 8 * * *", instant("07:00"), None, True, True, id="it fired earlier"),
+        pytest.param("30 8 * * *", instant("07:00"), None, True, True, id="this rule wins the tie"),
+        pytest.param("30 8 * * *", instant("07:00"), None, False, False, id="the other rule wins the tie"),
     ],
 )
-def test_rules_of_other_objects_count_as_well(
+def test_later_firing_of_another_object_supersedes(
     schedule: str, since: int, recorded: int | None, precedes: bool, applied: bool
 ) -> None:
-    """Of one target and field only the latest firing is applied, whichever object it belongs to."""
-    rival = ConflictingRule("other", "down", firings(schedule), {"replicas": 1}, since, recorded, precedes)
-    decided = plan_firings([candidate("up", "30 8 * * *", instant("08:20"))], instant("11:30"), [rival])
+    """Only the latest firing for a target and field is applied, whichever object it belongs to."""
+    conflicting = ConflictingRule("other", "down", firings(schedule), {"replicas": 1}, since, recorded, precedes)
+    decided = plan_firings([candidate("up", "30 8 * * *", instant("08:20"))], instant("11:30"), [conflicting])
 
     assert bool(decided.executions) == applied
     if not applied:
         assert "rule `down` of CronFederatedHPA `other`" in decided.missed[0].because
 
 
-# The slow reading: rules are predicates of minutes, and every minute is looked at.
+# Reference implementation: rules are predicates of minutes, and every minute is checked.
 
 
 @dataclass(frozen=True)
-class Walked:
-    """A rule, with a test for minutes that shares nothing with the almanac."""
+class ReferenceRule:
+    """A rule with a predicate of minutes that does not use the almanac."""
 
     candidate: CandidateRule
     fires: Callable[[int], bool]
@@ -320,7 +324,7 @@ actions = st.sampled_from(({"min": 1}, {"max": 2}, {"min": 3, "max": 4}))
 
 
 @st.composite
-def walked(draw: st.DrawFn, name: str) -> Walked:
+def reference_rules(draw: st.DrawFn, name: str) -> ReferenceRule:
     schedule, fires = draw(timings)
     since = START + draw(st.one_of(st.integers(-MINUTE, 3 * HOUR), st.integers(0, 36).map(lambda n: n * 5 * MINUTE)))
     made = candidate(
@@ -334,22 +338,22 @@ def walked(draw: st.DrawFn, name: str) -> Walked:
         max_delay=draw(st.one_of(st.none(), st.integers(1, HOUR))),
         kept=draw(st.integers(1, 3)),
     )
-    return Walked(made, fires)
+    return ReferenceRule(made, fires)
 
 
 rules = st.lists(st.integers(), min_size=1, max_size=4).flatmap(
-    lambda numbers: st.tuples(*(walked(f"r{place}") for place in range(len(numbers))))
+    lambda numbers: st.tuples(*(reference_rules(f"r{place}") for place in range(len(numbers))))
 )
 
 
 @given(rules, st.integers(0, 4 * HOUR))
-def test_the_plan_is_what_walking_the_minutes_gives(walk: tuple[Walked, ...], after: int) -> None:
-    """Executions, what is missed and listed, how far each rule has come, and what comes next."""
+def test_plan_matches_the_reference_implementation(reference: tuple[ReferenceRule, ...], after: int) -> None:
+    """Executions, missed firings, their listing, settled times and next firings agree."""
     now = START + after
     owners: dict[str, tuple[str, int]] = {}
-    due: dict[str, list[int]] = {one.candidate.name: [] for one in walk}
+    due: dict[str, list[int]] = {one.candidate.name: [] for one in reference}
     for t in range(START - HOUR, now + 1):
-        for one in walk:
+        for one in reference:
             it = one.candidate
             if one.fires(t) and t <= (now if it.ended is None else it.ended):
                 if t > it.since:
@@ -357,18 +361,18 @@ def test_the_plan_is_what_walking_the_minutes_gives(walk: tuple[Walked, ...], af
                 if it.ended is None and (t > it.since or t == it.recorded):
                     owners |= dict.fromkeys(it.action, (it.name, t))
     applied: dict[tuple[str, int], dict[str, int]] = {}
-    for one in walk:
+    for one in reference:
         for field, value in one.candidate.action.items():
             name, t = owners.get(field, ("", 0))
             mine = name == one.candidate.name and t in due[name] and t not in one.candidate.applied
             if mine and now - t <= (one.candidate.max_delay or now):
                 applied.setdefault((name, t), {})[field] = value
 
-    decided = plan_firings([one.candidate for one in walk], now)
+    decided = plan_firings([one.candidate for one in reference], now)
 
     assert {(one.rule, one.at): dict(one.values) for one in decided.executions} == applied
     assert [one.at for one in decided.executions] == sorted(one.at for one in decided.executions)
-    for one in walk:
+    for one in reference:
         it = one.candidate
         missed = [t for t in reversed(due[it.name]) if (it.name, t) not in applied and t not in it.applied]
         listed = [each for each in decided.missed if each.rule == it.name]

@@ -1,4 +1,4 @@
-"""What is kept of an object: what is needed, and little of it."""
+"""Records that the controller caches of an object."""
 
 from __future__ import annotations
 
@@ -26,45 +26,47 @@ def stored(**metadata: object) -> Object:
 
 
 def managed(time: str, **more: object) -> Object:
-    return {"manager": "somebody", "time": time, "fieldsV1": {"f:spec": {}}, **more}
+    return {"manager": "user", "time": time, "fieldsV1": {"f:spec": {}}, **more}
 
 
 @pytest.mark.parametrize(
     ("fields", "edited"),
     [
-        pytest.param([], None, id="nothing-tells"),
+        pytest.param([], None, id="no managed fields"),
         pytest.param(
-            [managed("2026-06-02T00:00:00Z"), managed("2026-06-03T00:00:00Z")], "2026-06-03T00:00:00Z", id="two"
+            [managed("2026-06-02T00:00:00Z"), managed("2026-06-03T00:00:00Z")],
+            "2026-06-03T00:00:00Z",
+            id="latest of two",
         ),
-        pytest.param([managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {}})], None, id="no-matter-of-the-spec"),
-        pytest.param([managed("2026-06-02T00:00:00Z", subresource="status")], None, id="the-status"),
+        pytest.param([managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {}})], None, id="metadata only"),
+        pytest.param([managed("2026-06-02T00:00:00Z", subresource="status")], None, id="status subresource"),
         pytest.param(
             [managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {"f:annotations": {f"f:{EXTENSIONS}": {}}}})],
             "2026-06-02T00:00:00Z",
-            id="the-extensions",
+            id="extensions annotation",
         ),
         pytest.param(
             [managed("2026-06-02T00:00:00Z", fieldsV1={"f:metadata": {"f:annotations": {".": {}, "f:note": {}}}})],
             None,
-            id="another-annotation",
+            id="another annotation",
         ),
     ],
 )
-def test_when_the_spec_was_last_changed(fields: list[Object], edited: str | None) -> None:
-    """The managed fields tell, and nothing else of them is kept."""
+def test_last_change_of_the_spec_is_read_from_managed_fields(fields: list[Object], edited: str | None) -> None:
+    """Nothing else of the managed fields is kept."""
     assert record_of(stored(managedFields=fields)).edited == (edited and parse_instant(edited))
 
 
-def test_objects_that_say_the_same_are_judged_once() -> None:
-    """Whatever they are called."""
+def test_equal_specs_are_validated_once() -> None:
+    """The names of the objects do not matter."""
     one = record_of(stored())
     other = record_of(stored(name="other", namespace="elsewhere", labels={"a": "b"}))
 
     assert compile_cron(one, "UTC") is compile_cron(other, "UTC")
 
 
-def test_extensions_of_stock_clusters_count() -> None:
-    """Rules are judged, and found by their calendars, with what the annotation adds."""
+def test_extensions_annotation_is_merged_into_the_rules() -> None:
+    """Validation and the index by calendar use the merged rules."""
     text = "rules: [{name: r, maxDelaySeconds: 60, calendars: [{name: holidays, mode: Exclude}]}]"
     record = record_of(stored(annotations={EXTENSIONS: text}))
 
@@ -76,16 +78,16 @@ def test_extensions_of_stock_clusters_count() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("rules: [{name: r, calendars: 5}]", id="calendars-of-a-number"),
-        pytest.param("rules: [{name: r, calendars: [holidays]}]", id="calendars-of-texts"),
-        pytest.param("rules: [{name: [r]}]", id="a-name-that-is-a-list"),
-        pytest.param("rules: 5", id="rules-of-a-number"),
-        pytest.param("scaleTargetRef: {kind: [Deployment], name: {}}", id="a-target-of-lists"),
-        pytest.param("::: {", id="no-yaml"),
+        pytest.param("rules: [{name: r, calendars: 5}]", id="number as calendars"),
+        pytest.param("rules: [{name: r, calendars: [holidays]}]", id="strings as calendars"),
+        pytest.param("rules: [{name: [r]}]", id="list as name"),
+        pytest.param("rules: 5", id="number as rules"),
+        pytest.param("scaleTargetRef: {kind: [Deployment], name: {}}", id="list and object in the target"),
+        pytest.param("::: {", id="invalid YAML"),
     ],
 )
-def test_extensions_that_are_wrong_are_told(text: str) -> None:
-    """The API server does not validate annotations; the errors are reported."""
+def test_invalid_extensions_are_reported(text: str) -> None:
+    """The API server does not validate annotations, so the controller does."""
     spec = compile_cron(record_of(stored(annotations={EXTENSIONS: text})), "UTC")
 
     assert spec.errors
@@ -94,24 +96,24 @@ def test_extensions_that_are_wrong_are_told(text: str) -> None:
 @pytest.mark.parametrize(
     ("reference", "target"),
     [
-        pytest.param(DEPLOYMENT, ScaleTargetKey("team", "apps", "Deployment", "shop"), id="written-out"),
+        pytest.param(DEPLOYMENT, ScaleTargetKey("team", "apps", "Deployment", "shop"), id="complete"),
         pytest.param(
             {"kind": "Deployment", "name": "shop"},
             ScaleTargetKey("team", "apps", "Deployment", "shop"),
-            id="no-version",
+            id="no version",
         ),
         pytest.param(
             {"apiVersion": "v1", "kind": "ReplicationController", "name": "a"},
             ScaleTargetKey("team", "", "ReplicationController", "a"),
-            id="core",
+            id="core group",
         ),
-        pytest.param({"kind": "Deployment"}, None, id="no-name"),
-        pytest.param("shop", None, id="no-reference"),
-        pytest.param(None, None, id="none"),
+        pytest.param({"kind": "Deployment"}, None, id="missing name"),
+        pytest.param("shop", None, id="string as reference"),
+        pytest.param(None, None, id="missing reference"),
     ],
 )
-def test_targets_are_found_by_group_kind_and_name(reference: object, target: ScaleTargetKey | None) -> None:
-    """Whatever version a reference names."""
+def test_target_key_has_group_kind_and_name(reference: object, target: ScaleTargetKey | None) -> None:
+    """The version of a reference does not matter."""
     item = stored()
     item["spec"]["scaleTargetRef"] = reference
 

@@ -1,4 +1,4 @@
-"""The Grant controller: whether a grant is in force, and what it says when it is not."""
+"""The Grant controller: whether a Grant is in force, and the message of its condition."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def grant(**spec: Any) -> dict[str, Any]:
             id="several-namespaces",
         ),
         pytest.param(
-            grant(), (ConditionStatus.TRUE, "InForce", "objects of team-a may reach nothing by it"), id="nothing"
+            grant(), (ConditionStatus.TRUE, "InForce", "objects of team-a may reach nothing by it"), id="no resources"
         ),
         pytest.param(
             grant(urls=["ftp://example.com/"]),
@@ -53,12 +53,12 @@ def grant(**spec: Any) -> dict[str, Any]:
                 'nothing is allowed by a grant with errors: spec.urls[0]: "ftp://example.com/" must begin with http:// '
                 "or https:// and a host (write https://prom.example.com/)",
             ),
-            id="wrong",
+            id="invalid",
         ),
     ],
 )
-def test_what_a_grant_says(item: dict[str, Any], expected: tuple[ConditionStatus, str, str]) -> None:
-    """The message of `Ready` counts what the grant allows, or lists its errors."""
+def test_message_of_ready(item: dict[str, Any], expected: tuple[ConditionStatus, str, str]) -> None:
+    """The message of `Ready` counts what the Grant allows, or lists its errors."""
     (ready,) = decide(item, now=0).conditions
 
     assert expected == (ready.status, ready.reason, ready.message)
@@ -77,16 +77,16 @@ HERE, THERE = "https://prom.example.com/", "https://mimir.example.com/"
     ("item", "reachable"),
     [
         pytest.param(grant(urls=[HERE]), [HERE], id="in-force"),
-        pytest.param(grant(urls=[HERE, "ftp://example.com/"]), [], id="one-error-beside-what-is-right"),
+        pytest.param(grant(urls=[HERE, "ftp://example.com/"]), [], id="one invalid entry"),
         pytest.param(grant(urls=[HERE], urs=[THERE]), [], id="unknown-field"),
         pytest.param(grant(namespaces=[], urls=[HERE]), [], id="no-namespaces"),
         pytest.param(extended(f"urls: ['{HERE}']"), [HERE], id="extensions"),
-        pytest.param(extended(f"urls: ['{THERE}']", urls=[HERE]), [THERE], id="extensions-instead"),
+        pytest.param(extended(f"urls: ['{THERE}']", urls=[HERE]), [THERE], id="extensions-replace-the-spec"),
         pytest.param(extended("urls: [", urls=[HERE]), [], id="extensions-with-errors"),
     ],
 )
-def test_what_is_enforced_is_what_the_status_says(item: dict[str, Any], reachable: list[str]) -> None:
-    """A grant with errors allows nothing, and fields in an annotation count for both."""
+def test_enforced_grants_agree_with_the_status(item: dict[str, Any], reachable: list[str]) -> None:
+    """A Grant with errors allows nothing; fields in the extensions annotation count for both."""
     granted = ALL_GRANTS.record(item).spec
     specs = [] if granted is None else [granted]
 
@@ -95,8 +95,8 @@ def test_what_is_enforced_is_what_the_status_says(item: dict[str, Any], reachabl
     assert ready.status == (ConditionStatus.TRUE if reachable else ConditionStatus.FALSE)
 
 
-def test_the_status_follows_the_grant() -> None:
-    """It is written when the grant changes, and at no other time; what is wrong is an event too."""
+def test_status_is_written_when_the_grant_changes() -> None:
+    """It is written at no other time; errors have an event."""
     outcome = (
         Scenario("a grant")
         .given(grant(queues=[QUEUE]))
@@ -114,15 +114,15 @@ def test_the_status_follows_the_grant() -> None:
     assert (event["type"], event["reason"]) == ("Warning", "Invalid")
 
 
-def test_a_grant_that_goes_is_forgotten() -> None:
+def test_deleted_grant_is_not_written() -> None:
     """Nothing is written any more."""
     outcome = Scenario("a grant").given(grant()).running(GrantController).at("1h", delete("Grant", "team-a")).run("2h")
 
     assert outcome.objects("Grant") == []
 
 
-def test_the_permissions_are_those_that_are_used() -> None:
-    """It reads grants and writes their status."""
+def test_controller_reads_grants_and_writes_their_status() -> None:
+    """It has no other permissions."""
     assert {
         (permission.resource, verb, permission.subresource)
         for permission in GrantController.permissions

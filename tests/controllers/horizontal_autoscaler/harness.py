@@ -1,4 +1,4 @@
-"""HorizontalAutoscalers as tests write them, and something for them to read and to scale."""
+"""Harness for HorizontalAutoscaler tests: objects, metric values, and scenarios with the real controller."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SERVER = "https://prom.example.com/"
 SCHEDULED = 'karpenter_scheduled_capacity{name="peak"}'
 QUEUED = 'karpenter_queue_length{name="jobs"}'
 LOAD = "cluster_load"
-"""A query that only a server answers."""
+"""A query that only the Prometheus server answers."""
 
 
 def metric(query: str = SCHEDULED, type: str = "AverageValue", value: Any = 1) -> Object:  # noqa: A002
-    """Write a metric."""
+    """Build a metric."""
     return {"prometheus": {"query": query, "target": {"type": type, "value": value}}}
 
 
 def autoscaler(*metrics: Object, least: int = 0, most: int = 1000, name: str = "web", **more: Any) -> Object:
-    """Write an autoscaler of the Deployment `web`."""
+    """Build an autoscaler of the Deployment `web`."""
     spec: Object = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "minReplicas": least,
@@ -57,7 +57,7 @@ def spec_of(written: Object) -> HorizontalAutoscalerSpec:
 
 
 def deployment(replicas: int, name: str = "web") -> Object:
-    """Write a Deployment."""
+    """Build a Deployment."""
     labels = {"app": name}
     container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": {"cpu": "10m"}}}
     return {
@@ -73,7 +73,7 @@ def deployment(replicas: int, name: str = "web") -> Object:
 
 
 def node(name: str = "n1") -> Object:
-    """Write a node that is large enough for everything."""
+    """Build a node that is large enough for all pods."""
     room = {"cpu": "64", "memory": "256Gi", "pods": "500"}
     return {
         "apiVersion": "v1",
@@ -83,11 +83,11 @@ def node(name: str = "n1") -> Object:
     }
 
 
-class Meter(MetricReader):
-    """Answers what the test says: series of a book by their object's name, and a server's numbers by the query."""
+class FakeMetricReader(MetricReader):
+    """Answers queries from a series store by object name, and all other queries from fixed server values."""
 
-    def __init__(self, book: SeriesStore, server: dict[str, Fraction]) -> None:
-        self._book = book
+    def __init__(self, series: SeriesStore, server: dict[str, Fraction]) -> None:
+        self._series = series
         self._server = server
 
     async def read(self, query: str, *, namespace: str) -> Fraction:
@@ -97,19 +97,19 @@ class Meter(MetricReader):
             if query not in self._server:
                 raise QueryError("NoSample", "the server has no sample")
             return self._server[query]
-        reading = self._book.get(Key(namespace, found["name"]))
+        reading = self._series.get(Key(namespace, found["name"]))
         value = None if reading is None else reading.values.get(found["metric"])
         if value is None:
             raise QueryError("NoSample", f"there is no series {found['name']}")
         return Fraction(value)
 
     def sources(self, query: str) -> tuple[OwnSeries, ...] | None:
-        """Name a series."""
+        """Return the series that a query reads."""
         found = _SERIES.fullmatch(query)
         return None if found is None else (OwnSeries(found["metric"], found["name"]),)
 
     def address(self, query: str) -> str | None:
-        """Send everything else to the server."""
+        """Return the server's address for all other queries."""
         return None if _SERIES.fullmatch(query) else SERVER
 
 
@@ -132,27 +132,27 @@ class ProvidedSeries(SeriesStore):
         self.mark_synced()
 
 
-class Stage:
-    """A shop with a Deployment, and the numbers that its autoscaler reads.
+class AutoscalerHarness:
+    """Scenarios with a Deployment, and the metric values that its autoscaler reads.
 
-    Series are gone when a process dies, as its memory is; `tell` puts them into the book of whoever runs, and into the
-    book of every process that starts later.
+    A process loses its series when it stops; `set_metric` writes a value to the series store of every running process
+    and of every process that starts later.
     """
 
     def __init__(self, *, everything: bool = True) -> None:
         self.series: dict[Key, dict[str, SeriesValue]] = {}
         self.server: dict[str, Fraction] = {}
-        self._books: list[SeriesStore] = []
+        self._stores: list[SeriesStore] = []
         self._everything = everything
 
     def services(self, incarnation: ProcessRun) -> Services:
-        """Offer a book with the series, a reader and trust."""
-        book = ProvidedSeries(self.series)
-        self._books.append(book)
-        return Services(book, Meter(book, self.server), GrantPolicy(everything=self._everything))
+        """Return a series store, a metric reader and grants for a process."""
+        store = ProvidedSeries(self.series)
+        self._stores.append(store)
+        return Services(store, FakeMetricReader(store, self.server), GrantPolicy(everything=self._everything))
 
-    def tell(self, query: str, value: str | int | None, namespace: str = "shop") -> None:
-        """Let a query have a value from now on, or none."""
+    def set_metric(self, query: str, value: str | int | None, namespace: str = "shop") -> None:
+        """Set the value of a query, or remove it."""
         found = _SERIES.fullmatch(query)
         if found is None:
             self.server.pop(query, None)
@@ -162,19 +162,19 @@ class Stage:
         key = Key(namespace, found["name"])
         exact = None if value is None else Fraction(value)
         self.series[key] = {} if exact is None else {found["metric"]: exact}
-        for book in self._books:
-            book.put(key, self.series[key], fresh_until=None)
+        for store in self._stores:
+            store.put(key, self.series[key], fresh_until=None)
 
-    def telling(self, query: str, value: str | int | None) -> Action:
-        """Make an action of it."""
+    def metric_change(self, query: str, value: str | int | None) -> Action:
+        """Return `set_metric` as an action of a scenario."""
 
         async def act(world: World) -> None:
-            self.tell(query, value)
+            self.set_metric(query, value)
 
         return act
 
     def scenario(self, *objects: Object, **running: Any) -> Scenario:
-        """Begin a story with the real controller; workloads behave, and pods find a node."""
+        """Return a scenario with the real controller and simulated nodes, scheduling and workloads."""
         return (
             Scenario("a shop", start=START)
             .given(node(), *objects)
@@ -184,7 +184,7 @@ class Stage:
 
 
 def scaled(outcome: Outcome, name: str = "web", kind: str = "Deployment") -> list[tuple[int, int]]:
-    """List when the autoscaler set the scale, in seconds since the start, and to what."""
+    """List the scale changes of the autoscaler: seconds since the start, and replicas."""
     return [
         (entry.at - outcome.world.clock.start, entry.change["spec.replicas"][1])
         for entry in outcome.trace

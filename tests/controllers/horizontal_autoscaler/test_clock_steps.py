@@ -1,11 +1,18 @@
-"""Clocks that are set back while the controller runs: it goes on looking, and does not wait for the old time."""
+"""Clock steps while the controller runs: it continues to reconcile after the clock is set back or forward."""
 
 from __future__ import annotations
 
 import pytest
 from tests.cluster.manager_process import Process
 from tests.cluster.memory_cluster import CRDS, USER, MemoryCluster
-from tests.controllers.horizontal_autoscaler.harness import LOAD, SCHEDULED, Stage, autoscaler, deployment, metric
+from tests.controllers.horizontal_autoscaler.harness import (
+    LOAD,
+    SCHEDULED,
+    AutoscalerHarness,
+    autoscaler,
+    deployment,
+    metric,
+)
 from tests.controllers.metrics_producer.test_clock_steps import SetClock
 
 from springtide.apis.crds import Flavour, all_crds
@@ -23,20 +30,20 @@ HOUR = 3600
 
 @pytest.mark.parametrize("step", [-HOUR, -24 * HOUR, HOUR], ids=["an-hour-back", "a-day-back", "an-hour-forward"])
 @pytest.mark.parametrize("query", [LOAD, SCHEDULED], ids=["of-a-server", "of-ours"])
-def test_a_clock_that_is_set(query: str, step: int) -> None:
-    """What somebody else has set is set right as soon as ever."""
+def test_scale_is_corrected_after_a_clock_step(query: str, step: int) -> None:
+    """A change of the scale by another client is reverted as soon as without the step."""
 
     async def main(virtual: VirtualClock) -> None:
         clock = SetClock(virtual)
         world = MemoryCluster(clock)
         for definition in all_crds(Flavour.EXTENDED):
             world.server.create(CRDS, definition, USER)
-        stage = Stage()
-        stage.tell(query, 4, namespace="work")
+        harness = AutoscalerHarness()
+        harness.set_metric(query, 4, namespace="work")
         for resource, written in ((DEPLOYMENTS, deployment(4)), (HORIZONTAL_AUTOSCALERS, autoscaler(metric(query)))):
             written["metadata"]["namespace"] = "work"
             world.server.create(resource, written, USER, namespace="work")
-        process = Process(world, clock, HorizontalAutoscalerController, services=stage.services(None))  # type: ignore[arg-type]
+        process = Process(world, clock, HorizontalAutoscalerController, services=harness.services(None))  # type: ignore[arg-type]
 
         def replicas() -> int:
             return int(world.server.get(DEPLOYMENTS, Key("work", "web"))["spec"]["replicas"])

@@ -1,4 +1,4 @@
-"""Two autoscalers of one target: nobody can please both, but both of ours say so."""
+"""Two autoscalers of one target: both HorizontalAutoscalers report the conflict in a condition and an event."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from tests.controllers.horizontal_autoscaler.harness import (
     QUEUED,
     SCHEDULED,
-    Stage,
+    AutoscalerHarness,
     autoscaler,
     conditions,
     deployment,
@@ -41,36 +41,40 @@ def _warned(outcome: Outcome, name: str = "web") -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(
-    ("rival", "words"),
+    ("conflicting", "name"),
     [
-        pytest.param(OTHER, "HorizontalAutoscaler `other`", id="one-of-ours"),
-        pytest.param(STOCK, "HorizontalPodAutoscaler `stock`", id="a-stock-one"),
+        pytest.param(OTHER, "HorizontalAutoscaler `other`", id="another HorizontalAutoscaler"),
+        pytest.param(STOCK, "HorizontalPodAutoscaler `stock`", id="a HorizontalPodAutoscaler"),
     ],
 )
-def test_a_rival_is_told_of_as_soon_as_it_comes_and_as_it_goes(rival: Object, words: str) -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 3)
-    stage.tell(QUEUED, 3)
-    story = stage.scenario(deployment(3), autoscaler(metric())).at("100s", create(rival))
-    opposed = story.run("105s")
-    alone = story.at("200s", delete(rival["kind"], rival["metadata"]["name"], namespace="shop")).run("205s")
+def test_conflict_is_reported_while_another_autoscaler_of_the_target_exists(conflicting: Object, name: str) -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 3)
+    harness.set_metric(QUEUED, 3)
+    scenario = harness.scenario(deployment(3), autoscaler(metric())).at("100s", create(conflicting))
+    conflicted = scenario.run("105s")
+    resolved = scenario.at("200s", delete(conflicting["kind"], conflicting["metadata"]["name"], namespace="shop")).run(
+        "205s"
+    )
 
-    told = conditions(opposed)["Unopposed"]
-    assert (told["status"], told["reason"]) == ("False", "AlsoScaled")
-    assert told["message"].startswith(f"Deployment web is also scaled by {words}, and each undoes what the other sets")
-    assert conditions(opposed)["Ready"]["status"] == "True"
-    assert _warned(opposed) == [(told["message"], 1)]
-    assert conditions(alone)["Unopposed"]["status"] == "True"
+    condition = conditions(conflicted)["Unopposed"]
+    assert (condition["status"], condition["reason"]) == ("False", "AlsoScaled")
+    assert condition["message"].startswith(
+        f"Deployment web is also scaled by {name}, and each undoes what the other sets"
+    )
+    assert conditions(conflicted)["Ready"]["status"] == "True"
+    assert _warned(conflicted) == [(condition["message"], 1)]
+    assert conditions(resolved)["Unopposed"]["status"] == "True"
 
 
-def test_both_of_ours_say_so_and_the_fight_is_no_faster_for_it() -> None:
-    """Each looks when it would look anyway: what one writes wakes nobody."""
-    stage = Stage()
-    stage.tell(SCHEDULED, 3)
-    stage.tell(QUEUED, 5)
+def test_both_conflicting_autoscalers_report_it_and_keep_their_interval() -> None:
+    """The scale changes of one do not enqueue the other."""
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 3)
+    harness.set_metric(QUEUED, 5)
     at_once = {"scaleDown": {"stabilizationWindowSeconds": 0}}
-    one, two = autoscaler(metric(), behavior=at_once), autoscaler(metric(QUEUED), name="other", behavior=at_once)
-    outcome = stage.scenario(deployment(3), one, two).run("10m")
+    first, second = autoscaler(metric(), behavior=at_once), autoscaler(metric(QUEUED), name="other", behavior=at_once)
+    outcome = harness.scenario(deployment(3), first, second).run("10m")
 
     assert [len(_warned(outcome, name)) for name in ("web", "other")] == [1, 1]
     changes = [
@@ -81,10 +85,10 @@ def test_both_of_ours_say_so_and_the_fight_is_no_faster_for_it() -> None:
     assert len(changes) <= 2 * 600 // 15
 
 
-def test_autoscalers_of_other_targets_are_no_rivals() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 3)
-    outcome = stage.scenario(deployment(3), autoscaler(metric()), ELSEWHERE).run("2m")
+def test_autoscalers_of_other_targets_do_not_conflict() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 3)
+    outcome = harness.scenario(deployment(3), autoscaler(metric()), ELSEWHERE).run("2m")
 
     assert conditions(outcome)["Unopposed"]["status"] == "True"
     assert _warned(outcome) == []

@@ -1,4 +1,4 @@
-"""The controller in a simulated world: when it sets the scale, and what it says."""
+"""The controller in a simulated world: scale changes, their timing, and the status."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.controllers.horizontal_autoscaler.harness import (
     LOAD,
     QUEUED,
     SCHEDULED,
-    Stage,
+    AutoscalerHarness,
     autoscaler,
     conditions,
     deployment,
@@ -35,7 +35,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
 
 
 @pytest.mark.parametrize(
-    ("written", "replicas", "told", "expected", "unhappy"),
+    ("written", "replicas", "values", "expected", "unmet"),
     [
         pytest.param(
             autoscaler(metric(BUSY, "Utilization", 60), least=3, most=23),
@@ -43,7 +43,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, BUSY, "0.6"), (60, BUSY, "0.85"), (61, BUSY, "0.6")],
             [(60, 8)],
             {},
-            id="H05",
+            id="utilization above its target scales up",
         ),
         pytest.param(
             autoscaler(metric(BUSY, "Utilization", 60), least=3, most=23),
@@ -51,7 +51,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, BUSY, "0.6"), (60, BUSY, "0.85")],
             [(60, 8), (75, 12), (90, 17), (105, 23)],
             {"ScalingUnbounded": "TooManyReplicas"},
-            id="in-proportion-once-a-period",
+            id="proportional metric scales once a period",
         ),
         pytest.param(
             autoscaler(metric(BUSY, "Utilization", 60), most=100),
@@ -59,16 +59,18 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, BUSY, "0.6"), *((60 + turn, BUSY, f"0.85{turn}") for turn in range(9)), (70, BUSY, "0.6")],
             [(60, 8)],
             {},
-            id="in-proportion-however-often-the-value-changes",
+            id="frequent value changes do not scale a proportional metric sooner",
         ),
-        pytest.param(autoscaler(metric(QUEUED, value=4)), 1, [(0, QUEUED, 41)], [(0, 11)], {}, id="H06"),
+        pytest.param(
+            autoscaler(metric(QUEUED, value=4)), 1, [(0, QUEUED, 41)], [(0, 11)], {}, id="average value of a queue"
+        ),
         pytest.param(
             autoscaler(metric()),
             3,
             [(0, SCHEDULED, 3), (100, SCHEDULED, 5), (160, SCHEDULED, 3)],
             [(100, 5)],
             {"AbleToScale": "ScaleDownStabilized"},
-            id="H07",
+            id="scale down is held by the stabilization window",
         ),
         pytest.param(
             autoscaler(metric()),
@@ -76,7 +78,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 3), (100, SCHEDULED, 5), (105, SCHEDULED, 8)],
             [(100, 5), (105, 8)],
             {},
-            id="H09",
+            id="second scale up follows at once",
         ),
         pytest.param(
             autoscaler(metric(), least=1, most=10),
@@ -84,7 +86,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 12)],
             [(0, 10)],
             {"ScalingUnbounded": "TooManyReplicas"},
-            id="H10",
+            id="clamped to maxReplicas",
         ),
         pytest.param(
             autoscaler(metric(), metric(QUEUED), behavior=AT_ONCE),
@@ -92,7 +94,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 3), (0, QUEUED, 4)],
             [(0, 4)],
             {},
-            id="H12-highest",
+            id="highest of two metrics",
         ),
         pytest.param(
             autoscaler(metric(), metric(QUEUED), behavior=LOWEST),
@@ -100,7 +102,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 3), (0, QUEUED, 4)],
             [(0, 3)],
             {},
-            id="H12-lowest",
+            id="lowest of two metrics",
         ),
         pytest.param(
             autoscaler(metric(), behavior={"scaleUp": {"selectPolicy": "Disabled"}}),
@@ -108,11 +110,13 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 8)],
             [],
             {"ScalingUnbounded": "ScaleUpDisabled"},
-            id="H13",
+            id="scale up disabled",
         ),
-        pytest.param(autoscaler(), 5, [], [], {"Active": "NoMetrics"}, id="H15"),
-        pytest.param(autoscaler(metric()), 0, [(0, SCHEDULED, 4)], [(0, 4)], {}, id="from-none"),
-        pytest.param(autoscaler(metric(), behavior=AT_ONCE), 4, [(0, SCHEDULED, 0)], [(0, 0)], {}, id="to-none"),
+        pytest.param(autoscaler(), 5, [], [], {"Active": "NoMetrics"}, id="no metrics"),
+        pytest.param(autoscaler(metric()), 0, [(0, SCHEDULED, 4)], [(0, 4)], {}, id="from zero replicas"),
+        pytest.param(
+            autoscaler(metric(), behavior=AT_ONCE), 4, [(0, SCHEDULED, 0)], [(0, 0)], {}, id="to zero replicas"
+        ),
         pytest.param(
             autoscaler(
                 metric(), behavior={"scaleUp": {"policies": [{"type": "Count", "value": 2, "periodSeconds": 40}]}}
@@ -121,7 +125,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 6)],
             [(0, 3), (40, 5), (80, 6)],
             {},
-            id="policies-to-the-second",
+            id="policy periods end on the second",
         ),
         pytest.param(
             autoscaler(metric(), behavior={"scaleDown": {"stabilizationWindowSeconds": 50}}),
@@ -129,7 +133,7 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 4), (107, SCHEDULED, 3), (120, SCHEDULED, 1)],
             [(157, 3), (170, 1)],
             {},
-            id="windows-to-the-second",
+            id="stabilization windows end on the second",
         ),
         pytest.param(
             autoscaler(metric(), behavior={"scaleDown": {"stabilizationWindowSeconds": 50}}),
@@ -137,41 +141,41 @@ LOWEST = {"scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Min"}}
             [(0, SCHEDULED, 5), *((100 + turn, SCHEDULED, 3 + turn % 2) for turn in range(0, 61, 3))],
             [(150, 4), (210, 3)],
             {},
-            id="changes-in-between-shorten-nothing",
+            id="value changes do not shorten the stabilization window",
         ),
     ],
 )
-def test_rows(
+def test_scale_follows_the_metric_values(
     written: Object,
     replicas: int,
-    told: list[tuple[int, str, Any]],
+    values: list[tuple[int, str, Any]],
     expected: list[tuple[int, int]],
-    unhappy: dict[str, str],
+    unmet: dict[str, str],
 ) -> None:
-    stage = Stage()
-    scenario = stage.scenario(deployment(replicas), written)
-    for at, query, value in told:
+    harness = AutoscalerHarness()
+    scenario = harness.scenario(deployment(replicas), written)
+    for at, query, value in values:
         if at:
-            scenario = scenario.at(f"{at}s", stage.telling(query, value))
+            scenario = scenario.at(f"{at}s", harness.metric_change(query, value))
         else:
-            stage.tell(query, value)
+            harness.set_metric(query, value)
     outcome = scenario.run("300s")
 
     assert scaled(outcome) == expected
     said = {kind: one["reason"] for kind, one in conditions(outcome).items() if one["status"] == "False"}
-    assert {kind: reason for kind, reason in said.items() if kind != "Ready"} == unhappy
-    assert ("Ready" in said) is bool(unhappy)
+    assert {kind: reason for kind, reason in said.items() if kind != "Ready"} == unmet
+    assert ("Ready" in said) is bool(unmet)
 
 
-def test_the_whole_status() -> None:
-    """It says what was seen and done, when, and why; the Deployment has its pods."""
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    outcome = stage.scenario(deployment(3), autoscaler(metric(), least=1, most=10)).run("60s")
+def test_status_has_all_fields() -> None:
+    """Metrics, replicas, times and conditions; the Deployment has its pods."""
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    outcome = harness.scenario(deployment(3), autoscaler(metric(), least=1, most=10)).run("60s")
 
     status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
-    words = f"`{SCHEDULED}` is 5, at 1 for each replica: 5 replicas"
-    happy = {"status": "True", "lastTransitionTime": "2026-06-01T00:00:00Z"}
+    expected_text = f"`{SCHEDULED}` is 5, at 1 for each replica: 5 replicas"
+    true = {"status": "True", "lastTransitionTime": "2026-06-01T00:00:00Z"}
     able, bounds = "what the metrics ask for can be done now", "what is asked for lies between minReplicas 1 and"
     assert status == {
         "currentReplicas": 5,
@@ -179,78 +183,85 @@ def test_the_whole_status() -> None:
         "lastScaleTime": "2026-06-01T00:00:00Z",
         "currentMetrics": [{"prometheus": {"query": SCHEDULED, "current": {"value": "5", "averageValue": "1"}}}],
         "conditions": [
-            {"type": "Ready", "reason": "Ready", "message": f"{words}; {able}; {bounds} maxReplicas 10", **happy},
-            {"type": "Active", "reason": "MetricsRead", "message": words, **happy},
-            {"type": "AbleToScale", "reason": "ReadyForNewScale", "message": able, **happy},
+            {
+                "type": "Ready",
+                "reason": "Ready",
+                "message": f"{expected_text}; {able}; {bounds} maxReplicas 10",
+                **true,
+            },
+            {"type": "Active", "reason": "MetricsRead", "message": expected_text, **true},
+            {"type": "AbleToScale", "reason": "ReadyForNewScale", "message": able, **true},
             {
                 "type": "ScalingUnbounded",
                 "reason": "WithinBounds",
                 "message": f"{bounds} maxReplicas 10",
-                **happy,
+                **true,
             },
             {
                 "type": "Unopposed",
                 "reason": "NoOtherAutoscaler",
                 "message": "no other autoscaler is known to scale Deployment web",
-                **happy,
+                **true,
             },
         ],
     }
     (event,) = [one for one in outcome.objects("Event") if one["involvedObject"]["kind"] == "HorizontalAutoscaler"]
     assert (event["type"], event["reason"]) == ("Normal", "SuccessfulRescale")
-    assert event["message"] == f"scaled Deployment web from 3 to 5: {words}"
+    assert event["message"] == f"scaled Deployment web from 3 to 5: {expected_text}"
     assert sum(pod["metadata"]["namespace"] == "shop" for pod in outcome.objects("Pod")) == 5
 
 
-def test_an_idle_autoscaler_writes_nothing() -> None:
-    """It looks every fifteen seconds, for six hours."""
-    stage = Stage()
-    stage.tell(SCHEDULED, 3)
-    stage.tell(LOAD, "1/3")
-    outcome = stage.scenario(deployment(3), autoscaler(metric(), metric(LOAD))).run("6h")
+def test_unchanged_metrics_cause_no_writes() -> None:
+    """Reconciles every fifteen seconds for six hours write nothing."""
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 3)
+    harness.set_metric(LOAD, "1/3")
+    outcome = harness.scenario(deployment(3), autoscaler(metric(), metric(LOAD))).run("6h")
 
     ours = [entry.at for entry in outcome.trace if entry.actor == MANAGER]
-    # At first the pods are not there yet, and then they are.
+    # The first status is written before the pods exist, the second one after.
     assert 1 <= len(ours) <= 2
     assert all(at < outcome.world.clock.start + 60 for at in ours)
 
 
-def test_a_server_is_asked_every_period() -> None:
-    """Nobody tells when its numbers change."""
-    stage = Stage()
-    stage.tell(LOAD, 3)
-    outcome = stage.scenario(deployment(3), autoscaler(metric(LOAD))).at("20s", stage.telling(LOAD, 7)).run("60s")
+def test_server_metrics_are_polled_every_period() -> None:
+    """The server does not notify about changes."""
+    harness = AutoscalerHarness()
+    harness.set_metric(LOAD, 3)
+    outcome = (
+        harness.scenario(deployment(3), autoscaler(metric(LOAD))).at("20s", harness.metric_change(LOAD, 7)).run("60s")
+    )
 
     assert scaled(outcome) == [(30, 7)]
 
 
-def test_what_somebody_else_sets_is_set_right() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
+def test_scale_set_by_another_client_is_reverted() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
     outcome = (
-        stage.scenario(deployment(5), autoscaler(metric()))
+        harness.scenario(deployment(5), autoscaler(metric()))
         .at("100s", scale("Deployment", "web", 2, namespace="shop"))
         .at("1000s", scale("Deployment", "web", 9, namespace="shop"))
         .run("1200s")
     )
 
-    # Everything that was recommended for long is five, so that nothing holds it back either way; a series of ours tells
-    # of its changes, so that the target is looked at once a minute only.
+    # The recommendation was five for the whole window, so nothing is held back. A change of an own series enqueues the
+    # autoscaler, so the target itself is polled only once a minute.
     assert scaled(outcome) == [(120, 5), (1035, 5)]
 
 
-def test_after_a_restart_a_whole_window_is_seen_first() -> None:
-    """The window of the process that died does not count, nor does the time of the last scale in the status."""
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    story = (
-        stage.scenario(deployment(3), autoscaler(metric()))
-        .at("1000s", stage.telling(SCHEDULED, 3))
+def test_restart_begins_a_new_stabilization_window() -> None:
+    """Neither the window of the former process nor `lastScaleTime` counts."""
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    scenario = (
+        harness.scenario(deployment(3), autoscaler(metric()))
+        .at("1000s", harness.metric_change(SCHEDULED, 3))
         .at("1200s", crash("springtide-0", downtime=10))
     )
-    held = story.run("1400s")
-    stage.tell(SCHEDULED, 5)
-    done = story.run("1600s")
+    held = scenario.run("1400s")
+    harness.set_metric(SCHEDULED, 5)
+    done = scenario.run("1600s")
 
     able = conditions(held)["AbleToScale"]
     assert (able["status"], able["reason"]) == ("False", "ScaleDownStabilized")
@@ -260,18 +271,18 @@ def test_after_a_restart_a_whole_window_is_seen_first() -> None:
     assert scaled(done) == [(0, 5), (1510, 3)]
 
 
-def test_a_missing_metric_takes_nothing_away() -> None:
-    """It says why, in a condition and an event; when it is back, a whole window is waited for."""
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    story = (
-        stage.scenario(deployment(5), autoscaler(metric()))
-        .at("400s", stage.telling(SCHEDULED, None))
-        .at("900s", stage.telling(SCHEDULED, 2))
+def test_missing_metric_does_not_scale_down() -> None:
+    """A condition and an event say why; when the metric is back, a new stabilization window begins."""
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    scenario = (
+        harness.scenario(deployment(5), autoscaler(metric()))
+        .at("400s", harness.metric_change(SCHEDULED, None))
+        .at("900s", harness.metric_change(SCHEDULED, 2))
     )
-    blind = story.run("901s")
-    stage.tell(SCHEDULED, 5)
-    done = story.run("1300s")
+    blind = scenario.run("901s")
+    harness.set_metric(SCHEDULED, 5)
+    done = scenario.run("1300s")
 
     assert scaled(blind) == []
     assert scaled(done) == [(1200, 2)]
@@ -283,31 +294,34 @@ def test_a_missing_metric_takes_nothing_away() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "reason", "words"),
+    ("reference", "reason", "expected_text"),
     [
         pytest.param(
-            {"apiVersion": "shop.example.com/v1", "kind": "Till"}, "UnknownKind", "no kind Till", id="unknown"
+            {"apiVersion": "shop.example.com/v1", "kind": "Till"}, "UnknownKind", "no kind Till", id="unknown kind"
         ),
         pytest.param(
             {"apiVersion": "autoscaling.karpenter.sh/v1alpha1", "kind": "MetricsProducer"},
             "NotScalable",
             "no scale",
-            id="not-scalable",
+            id="no scale subresource",
         ),
-        pytest.param({"apiVersion": "apps/v1", "kind": "StatefulSet"}, "NotFound", "not found", id="not-there"),
+        pytest.param({"apiVersion": "apps/v1", "kind": "StatefulSet"}, "NotFound", "not found", id="missing target"),
         pytest.param(
-            {"apiVersion": "karpenter.sh/v1", "kind": "NodePool"}, "NotScalable", "no namespace", id="no-one's"
+            {"apiVersion": "karpenter.sh/v1", "kind": "NodePool"},
+            "NotScalable",
+            "no namespace",
+            id="cluster-scoped target",
         ),
     ],
 )
-def test_a_target_that_cannot_be_scaled(reference: Object, reason: str, words: str) -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    outcome = stage.scenario(autoscaler(metric(), scaleTargetRef={**reference, "name": "web"})).run("60s")
+def test_target_that_cannot_be_scaled_is_reported(reference: Object, reason: str, expected_text: str) -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    outcome = harness.scenario(autoscaler(metric(), scaleTargetRef={**reference, "name": "web"})).run("60s")
 
     said = conditions(outcome)
     assert (said["AbleToScale"]["status"], said["AbleToScale"]["reason"]) == ("False", reason)
-    assert words in said["AbleToScale"]["message"]
+    assert expected_text in said["AbleToScale"]["message"]
     assert (said["Active"]["status"], said["Ready"]["reason"]) == ("Unknown", reason)
     status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
     assert set(status) == {"conditions"}
@@ -315,18 +329,18 @@ def test_a_target_that_cannot_be_scaled(reference: Object, reason: str, words: s
 
 
 @pytest.mark.parametrize(("method", "reason"), [("get", "Forbidden"), ("scale", "FailedRescale")])
-def test_a_right_that_is_missing_is_named(method: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it is given; and nothing is claimed to have been done, not even if somebody else does the same."""
+def test_missing_permission_is_reported(method: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No scale change is claimed, also when another client makes the same change."""
 
     async def refuse(*positional: object, **named: object) -> None:
         raise Forbidden('User "springtide" cannot touch resource "deployments/scale"')
 
     monkeypatch.setattr(Client, method, refuse)
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    story = stage.scenario(deployment(3), autoscaler(metric()))
-    outcome = story.run("60s")
-    helped = story.at("20s", scale("Deployment", "web", 5, namespace="shop")).run("60s")
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    scenario = harness.scenario(deployment(3), autoscaler(metric()))
+    outcome = scenario.run("60s")
+    helped = scenario.at("20s", scale("Deployment", "web", 5, namespace="shop")).run("60s")
 
     able = conditions(outcome)["AbleToScale"]
     assert (able["status"], able["reason"]) == ("False", reason)
@@ -337,17 +351,17 @@ def test_a_right_that_is_missing_is_named(method: str, reason: str, monkeypatch:
     assert [one["reason"] for one in outcome.objects("Event") if one["source"]["component"] == MANAGER] == [reason]
 
 
-def test_a_target_that_comes_is_found() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    outcome = stage.scenario(autoscaler(metric())).at("20s", create(deployment(1))).run("60s")
+def test_target_created_later_is_scaled() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    outcome = harness.scenario(autoscaler(metric())).at("20s", create(deployment(1))).run("60s")
 
     assert scaled(outcome) == [(30, 5)]
     assert conditions(outcome)["Ready"]["status"] == "True"
 
 
-def test_anything_with_a_scale_is_scaled() -> None:
-    """A ScalableNodeGroup is a kind of its own, and has one."""
+def test_any_kind_with_a_scale_subresource_is_scaled() -> None:
+    """For example a ScalableNodeGroup."""
     group = {
         "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
         "kind": "ScalableNodeGroup",
@@ -355,39 +369,39 @@ def test_anything_with_a_scale_is_scaled() -> None:
         "spec": {"type": "Simulated", "id": "workers", "replicas": 1},
     }
     reference = {key: group[key] for key in ("apiVersion", "kind")} | {"name": "workers"}
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    outcome = stage.scenario(group, autoscaler(metric(), scaleTargetRef=reference)).run("60s")
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    outcome = harness.scenario(group, autoscaler(metric(), scaleTargetRef=reference)).run("60s")
 
     assert scaled(outcome, "workers", "ScalableNodeGroup") == [(0, 5)]
 
 
-def test_an_object_that_is_wrong_scales_nothing_until_it_is_mended() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    story = stage.scenario(deployment(1), autoscaler(metric(value=0))).at(
+def test_invalid_object_does_not_scale_until_it_is_corrected() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    scenario = harness.scenario(deployment(1), autoscaler(metric(value=0))).at(
         "100s", edit("HorizontalAutoscaler", "web", {"spec": {"metrics": [metric()]}}, namespace="shop")
     )
-    wrong, mended = story.run("100s"), story.run("200s")
+    wrong, corrected = scenario.run("100s"), scenario.run("200s")
 
     active = conditions(wrong)["Active"]
     assert (active["status"], active["reason"]) == ("False", "Invalid")
     assert "spec.metrics[0].prometheus.target.value: a target must be positive" in active["message"]
-    assert scaled(mended) == [(100, 5)]
+    assert scaled(corrected) == [(100, 5)]
 
 
-def test_servers_need_a_grant() -> None:
-    """What no grant allows is not asked; a grant counts at once."""
-    stage = Stage(everything=False)
-    stage.tell(LOAD, 5)
+def test_server_is_not_queried_without_a_grant() -> None:
+    """A new Grant takes effect at once."""
+    harness = AutoscalerHarness(everything=False)
+    harness.set_metric(LOAD, 5)
     grant = {
         "apiVersion": "springtide.dev/v1alpha1",
         "kind": "Grant",
         "metadata": {"name": "shop"},
         "spec": {"namespaces": ["shop"], "urls": ["https://prom.example.com/"]},
     }
-    story = stage.scenario(deployment(1), autoscaler(metric(LOAD))).at("100s", create(grant))
-    refused, granted = story.run("100s"), story.run("200s")
+    scenario = harness.scenario(deployment(1), autoscaler(metric(LOAD))).at("100s", create(grant))
+    refused, granted = scenario.run("100s"), scenario.run("200s")
 
     active = conditions(refused)["Active"]
     assert (active["status"], active["reason"]) == ("False", "NotGranted")
@@ -395,35 +409,35 @@ def test_servers_need_a_grant() -> None:
     assert scaled(granted) == [(100, 5)]
 
 
-def test_an_autoscaler_that_goes_leaves_its_target_alone() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
+def test_deleted_autoscaler_leaves_the_scale_unchanged() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
     outcome = (
-        stage.scenario(deployment(5), autoscaler(metric()))
+        harness.scenario(deployment(5), autoscaler(metric()))
         .at("50s", delete("HorizontalAutoscaler", "web", namespace="shop"))
-        .at("60s", stage.telling(SCHEDULED, 9))
+        .at("60s", harness.metric_change(SCHEDULED, 9))
         .run("200s")
     )
 
     assert scaled(outcome) == []
 
 
-def test_one_that_is_made_again_has_no_past() -> None:
-    """Another one of the same name has seen nothing: the window begins anew, with what its namesake waited for."""
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
+def test_recreated_autoscaler_has_no_scaling_history() -> None:
+    """An object of the same name with another UID begins a new stabilization window."""
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
     outcome = (
-        stage.scenario(deployment(5), autoscaler(metric()))
-        .at("900s", stage.telling(SCHEDULED, 3))
-        .at("1000s", _replaced(autoscaler(metric())))
+        harness.scenario(deployment(5), autoscaler(metric()))
+        .at("900s", harness.metric_change(SCHEDULED, 3))
+        .at("1000s", _replace(autoscaler(metric())))
         .run("1400s")
     )
 
     assert scaled(outcome) == [(1300, 3)]
 
 
-def _replaced(written: Object) -> Action:
-    """Delete an autoscaler and create it again, before anybody can have seen that it was gone."""
+def _replace(written: Object) -> Action:
+    """Delete an autoscaler and create it again, before the controller can observe the deletion."""
 
     async def act(world: World) -> None:
         await delete("HorizontalAutoscaler", "web", namespace="shop")(world)
@@ -432,13 +446,13 @@ def _replaced(written: Object) -> Action:
     return act
 
 
-def test_another_target_has_no_past_either() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
+def test_changed_target_has_no_scaling_history() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
     reference = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"}}
     outcome = (
-        stage.scenario(deployment(5), deployment(5, "api"), autoscaler(metric()))
-        .at("900s", stage.telling(SCHEDULED, 3))
+        harness.scenario(deployment(5), deployment(5, "api"), autoscaler(metric()))
+        .at("900s", harness.metric_change(SCHEDULED, 3))
         .at("1000s", edit("HorizontalAutoscaler", "web", {"spec": reference}, namespace="shop"))
         .run("1400s")
     )
@@ -446,40 +460,40 @@ def test_another_target_has_no_past_either() -> None:
     assert (scaled(outcome), scaled(outcome, "api")) == ([], [(1300, 3)])
 
 
-def test_series_of_other_namespaces_wake_nobody() -> None:
-    """And changes of series that the query does not read do not, either."""
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
+def test_unrelated_series_enqueue_no_autoscaler() -> None:
+    """Neither series of other namespaces nor series that the query does not read."""
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
 
     async def others(world: World) -> None:
-        stage.tell(SCHEDULED, 9, namespace="elsewhere")
-        stage.tell(QUEUED, 9)
+        harness.set_metric(SCHEDULED, 9, namespace="elsewhere")
+        harness.set_metric(QUEUED, 9)
 
-    quiet = stage.scenario(deployment(5), autoscaler(metric())).run("60s")
-    disturbed = stage.scenario(deployment(5), autoscaler(metric())).at("20s", others).run("60s")
+    quiet = harness.scenario(deployment(5), autoscaler(metric())).run("60s")
+    disturbed = harness.scenario(deployment(5), autoscaler(metric())).at("20s", others).run("60s")
 
     assert quiet.trace_bytes() == disturbed.trace_bytes()
 
 
-def test_in_observe_mode_nothing_is_done_and_nothing_is_claimed() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    outcome = stage.scenario(deployment(3), autoscaler(metric()), mode=Mode.OBSERVE).run("120s")
+def test_observe_mode_does_not_scale_and_reports_no_scaling() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    outcome = harness.scenario(deployment(3), autoscaler(metric()), mode=Mode.OBSERVE).run("120s")
 
     assert outcome.object("Deployment", "web", namespace="shop")["spec"]["replicas"] == 3
     assert not [one for one in outcome.objects("Event") if one["reason"] == "SuccessfulRescale"]
 
 
-def test_the_permissions_are_those_that_are_used() -> None:
-    """Rights on the scale of others are given by group, where the controller is installed."""
+def test_controller_requests_only_permissions_that_it_uses() -> None:
+    """Permissions on the scale of other groups are granted by the installation."""
     needed = {
         (permission.resource, verb, permission.subresource)
         for permission in HorizontalAutoscalerController.permissions
         for verb in permission.verbs
     }
 
-    rivals = (HORIZONTAL_POD_AUTOSCALERS, FEDERATED_HPAS, SCALED_OBJECTS)
-    watched = (HORIZONTAL_AUTOSCALERS, CUSTOM_RESOURCE_DEFINITIONS, GRANTS, *rivals)
+    conflicting = (HORIZONTAL_POD_AUTOSCALERS, FEDERATED_HPAS, SCALED_OBJECTS)
+    watched = (HORIZONTAL_AUTOSCALERS, CUSTOM_RESOURCE_DEFINITIONS, GRANTS, *conflicting)
     assert needed == {(resource, verb, "") for resource in watched for verb in ("get", "list", "watch")} | {
         (HORIZONTAL_AUTOSCALERS, "patch", "status")
     }

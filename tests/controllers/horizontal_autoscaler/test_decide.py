@@ -1,4 +1,4 @@
-"""Decisions as tables: what metrics ask for, what is done about it, and what the conditions say."""
+"""Decisions of HorizontalAutoscalers as tables: recommendations, replicas and conditions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNREAD = MissingMetric("NoSample", "there is no sample")
 
 
 def past(*steps: tuple[int, int], changes: Sequence[tuple[int, int]] = ()) -> ReplicaHistory:
-    """Make a history: seconds ago, and what was recommended from then on, or changed then."""
+    """Build a history from recommendations since, and changes at, so many seconds ago."""
     return ReplicaHistory(
         RecommendationSteps(tuple((NOW - ago, replicas) for ago, replicas in steps)),
         ReplicaChanges(tuple((NOW - ago, change) for ago, change in changes)),
@@ -31,7 +31,7 @@ def past(*steps: tuple[int, int], changes: Sequence[tuple[int, int]] = ()) -> Re
 
 
 def settled(replicas: int) -> ReplicaHistory:
-    """Make the history of an autoscaler that has asked for the same for long."""
+    """Build the history of an autoscaler whose recommendation has been the same for long."""
     return past((10_000, replicas))
 
 
@@ -41,14 +41,14 @@ def decided(
     scale: int | tuple[int, int],
     history: ReplicaHistory | None = None,
 ) -> HorizontalAutoscalerDecision:
-    """Decide with readings written as text; a scale is what is asked for and, where it differs, what is present."""
+    """Decide from readings; `scale` is the wanted number, or the wanted and the present numbers of replicas."""
     asked, present = scale if isinstance(scale, tuple) else (scale, scale)
     values = [one if isinstance(one, MissingMetric) else Fraction(one) for one in readings]
     return decide(spec_of(written), ObservedScale(asked, present), values, history or settled(asked), NOW)
 
 
-def verdicts(decision: HorizontalAutoscalerDecision) -> dict[str, str]:
-    """Return the reasons of the conditions, with `!` in front of those that do not hold."""
+def condition_reasons(decision: HorizontalAutoscalerDecision) -> dict[str, str]:
+    """Return the reasons of the conditions, prefixed with `!` unless the status is True."""
     return {
         one.type: one.reason if one.status is ConditionStatus.TRUE else f"!{one.reason}"
         for one in decision.conditions
@@ -65,32 +65,66 @@ TWO = (metric(), metric(QUEUED))
 @pytest.mark.parametrize(
     ("written", "readings", "scale", "history", "expected"),
     [
-        pytest.param(autoscaler(metric(value=50)), ["304"], 1, None, 7, id="H02-one"),
-        pytest.param(autoscaler(metric(value=50)), ["304"], 0, None, 7, id="H02-none"),
-        pytest.param(autoscaler(metric(type="Utilization", value=50)), ["0.6"], 2, None, 3, id="H03-two"),
-        pytest.param(autoscaler(metric(type="Utilization", value=50)), ["0.6"], 0, None, 1, id="H03-none"),
+        pytest.param(autoscaler(metric(value=50)), ["304"], 1, None, 7, id="average value from one replica"),
+        pytest.param(autoscaler(metric(value=50)), ["304"], 0, None, 7, id="average value from zero replicas"),
         pytest.param(
-            autoscaler(metric(type="Utilization", value=60), least=3, most=23), ["0.85"], 5, None, 8, id="H05"
+            autoscaler(metric(type="Utilization", value=50)), ["0.6"], 2, None, 3, id="utilization from two replicas"
         ),
-        pytest.param(autoscaler(metric(QUEUED, value=4), least=0, most=1000), [41], 1, None, 11, id="H06"),
-        pytest.param(autoscaler(metric()), [3], 5, past((10_000, 5), changes=[(60, 2)]), 5, id="H07"),
-        pytest.param(autoscaler(metric()), [8], 5, past((10_000, 5), changes=[(5, 2)]), 8, id="H09"),
-        pytest.param(autoscaler(metric(), least=1, most=10), [12], 5, None, 10, id="H10"),
-        pytest.param(autoscaler(*TWO, behavior=DOWN_AT_ONCE), [3, 4], 5, None, 4, id="H12-highest"),
-        pytest.param(autoscaler(*TWO, behavior=DOWN_MIN), [3, 4], 5, None, 3, id="H12-lowest"),
-        pytest.param(autoscaler(metric(), behavior=UP_DISABLED), [8], 5, None, 5, id="H13"),
-        pytest.param(autoscaler(), [], 5, None, 5, id="H15"),
-        pytest.param(autoscaler(metric(type="Utilization", value=55)), ["0.55"], 7, None, 7, id="H16"),
+        pytest.param(
+            autoscaler(metric(type="Utilization", value=50)), ["0.6"], 0, None, 1, id="utilization from zero replicas"
+        ),
+        pytest.param(
+            autoscaler(metric(type="Utilization", value=60), least=3, most=23),
+            ["0.85"],
+            5,
+            None,
+            8,
+            id="utilization above its target",
+        ),
+        pytest.param(
+            autoscaler(metric(QUEUED, value=4), least=0, most=1000), [41], 1, None, 11, id="average value of a queue"
+        ),
+        pytest.param(
+            autoscaler(metric()),
+            [3],
+            5,
+            past((10_000, 5), changes=[(60, 2)]),
+            5,
+            id="scale down held by the stabilization window",
+        ),
+        pytest.param(
+            autoscaler(metric()), [8], 5, past((10_000, 5), changes=[(5, 2)]), 8, id="second scale up follows at once"
+        ),
+        pytest.param(autoscaler(metric(), least=1, most=10), [12], 5, None, 10, id="clamped to maxReplicas"),
+        pytest.param(autoscaler(*TWO, behavior=DOWN_AT_ONCE), [3, 4], 5, None, 4, id="highest of two metrics"),
+        pytest.param(autoscaler(*TWO, behavior=DOWN_MIN), [3, 4], 5, None, 3, id="lowest of two metrics"),
+        pytest.param(autoscaler(metric(), behavior=UP_DISABLED), [8], 5, None, 5, id="scale up disabled"),
+        pytest.param(autoscaler(), [], 5, None, 5, id="no metrics"),
+        pytest.param(
+            autoscaler(metric(type="Utilization", value=55)), ["0.55"], 7, None, 7, id="utilization at its target"
+        ),
         pytest.param(autoscaler(metric(type="Value", value=10)), ["15"], 4, None, 6, id="value-in-proportion"),
         pytest.param(autoscaler(metric(type="Value", value="500m")), ["0.75"], 4, None, 6, id="value-as-a-quantity"),
         pytest.param(
-            autoscaler(metric(type="Value", value=10), behavior=DOWN_AT_ONCE), [0], 4, None, 1, id="value-never-none"
+            autoscaler(metric(type="Value", value=10), behavior=DOWN_AT_ONCE),
+            [0],
+            4,
+            None,
+            1,
+            id="value target never scales to zero",
         ),
-        pytest.param(autoscaler(metric(), behavior=DOWN_AT_ONCE), [0], 4, None, 0, id="average-to-none"),
-        pytest.param(autoscaler(metric(type="Value", value=10)), [20], (2, 4), None, 8, id="of-those-that-are-there"),
+        pytest.param(autoscaler(metric(), behavior=DOWN_AT_ONCE), [0], 4, None, 0, id="average value scales to zero"),
+        pytest.param(
+            autoscaler(metric(type="Value", value=10)),
+            [20],
+            (2, 4),
+            None,
+            8,
+            id="value target multiplies the present replicas",
+        ),
     ],
 )
-def test_replicas(
+def test_replicas_by_metric_and_behavior(
     written: Object, readings: list[Any], scale: int | tuple[int, int], history: ReplicaHistory | None, expected: int
 ) -> None:
     assert decided(written, readings, scale, history).replicas == expected
@@ -101,10 +135,10 @@ def test_replicas(
     [
         pytest.param({"type": "AverageValue", "averageValue": 4}, "41", 11, id="averageValue"),
         pytest.param({"type": "Utilization", "averageUtilization": 60}, "0.85", 8, id="averageUtilization"),
-        pytest.param({"type": "AverageValue", "value": 4, "averageValue": 1}, "41", 11, id="value-comes-first"),
+        pytest.param({"type": "AverageValue", "value": 4, "averageValue": 1}, "41", 11, id="value takes precedence"),
     ],
 )
-def test_the_target_stands_in_value_or_in_the_field_of_its_type(target: Object, readings: str, expected: int) -> None:
+def test_target_is_read_from_value_or_the_field_of_its_type(target: Object, readings: str, expected: int) -> None:
     assert decided(autoscaler({"prometheus": {"query": "q", "target": target}}), [readings], 5).replicas == expected
 
 
@@ -121,7 +155,7 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
 @pytest.mark.parametrize(
     ("written", "readings", "scale", "history", "replicas", "reasons", "wake"),
     [
-        pytest.param(autoscaler(metric()), [5], 5, None, 5, {}, None, id="as-it-should-be"),
+        pytest.param(autoscaler(metric()), [5], 5, None, 5, {}, None, id="on target"),
         pytest.param(
             autoscaler(metric()), [3], 5, None, 5, {"AbleToScale": "!ScaleDownStabilized"}, 300, id="held-by-a-window"
         ),
@@ -133,9 +167,9 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             5,
             {"AbleToScale": "!ScaleDownStabilized"},
             200,
-            id="a-third-of-it-is-over",
+            id="held for the rest of a window",
         ),
-        pytest.param(autoscaler(metric()), [3], 5, past((500, 5), (300, 3)), 3, {}, None, id="the-window-is-over"),
+        pytest.param(autoscaler(metric()), [3], 5, past((500, 5), (300, 3)), 3, {}, None, id="window over"),
         pytest.param(
             autoscaler(metric()),
             [3],
@@ -144,11 +178,18 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             5,
             {"AbleToScale": "!ScaleDownStabilized"},
             300,
-            id="nobody-has-watched-yet",
+            id="not watched for a whole window yet",
         ),
-        pytest.param(autoscaler(metric()), [8], 5, ReplicaHistory(), 8, {}, None, id="growing-needs-no-past"),
+        pytest.param(autoscaler(metric()), [8], 5, ReplicaHistory(), 8, {}, None, id="scale up needs no history"),
         pytest.param(
-            autoscaler(metric(), behavior=RATE), [9], 5, None, 7, {"AbleToScale": "!ScaleUpLimited"}, 60, id="a-rate"
+            autoscaler(metric(), behavior=RATE),
+            [9],
+            5,
+            None,
+            7,
+            {"AbleToScale": "!ScaleUpLimited"},
+            60,
+            id="limited by a policy",
         ),
         pytest.param(
             autoscaler(metric(), behavior=RATE),
@@ -158,7 +199,7 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             7,
             {"AbleToScale": "!ScaleUpLimited"},
             20,
-            id="half-of-a-rate-is-used",
+            id="policy partly used",
         ),
         pytest.param(
             autoscaler(metric(), behavior=HALVING),
@@ -168,7 +209,7 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             4,
             {"AbleToScale": "!ScaleDownLimited"},
             90,
-            id="a-percentage-down",
+            id="scale down limited by a percentage",
         ),
         pytest.param(
             autoscaler(metric(), most=4), [9], 2, None, 4, {"ScalingUnbounded": "!TooManyReplicas"}, None, id="too-many"
@@ -186,9 +227,27 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             None,
             id="disabled",
         ),
-        pytest.param(autoscaler(metric(), most=4), [4], 9, ReplicaHistory(), 4, {}, None, id="brought-within-at-once"),
-        pytest.param(autoscaler(metric(), least=3), [3], 1, ReplicaHistory(), 3, {}, None, id="raised-at-once"),
-        pytest.param(autoscaler(metric()), [UNREAD], 5, None, 5, {"Active": "!NoSample"}, None, id="missing"),
+        pytest.param(
+            autoscaler(metric(), most=4),
+            [4],
+            9,
+            ReplicaHistory(),
+            4,
+            {},
+            None,
+            id="above maxReplicas is corrected at once",
+        ),
+        pytest.param(
+            autoscaler(metric(), least=3),
+            [3],
+            1,
+            ReplicaHistory(),
+            3,
+            {},
+            None,
+            id="below minReplicas is corrected at once",
+        ),
+        pytest.param(autoscaler(metric()), [UNREAD], 5, None, 5, {"Active": "!NoSample"}, None, id="missing metric"),
         pytest.param(
             autoscaler(*TWO, behavior=DOWN_AT_ONCE),
             [3, UNREAD],
@@ -197,10 +256,10 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             5,
             {"Active": "!NoSample"},
             None,
-            id="never-down",
+            id="no scale down while a metric is missing",
         ),
         pytest.param(
-            autoscaler(*TWO), [8, UNREAD], 5, None, 8, {"Active": "!NoSample"}, None, id="up-on-what-is-known"
+            autoscaler(*TWO), [8, UNREAD], 5, None, 8, {"Active": "!NoSample"}, None, id="scale up by the known metrics"
         ),
         pytest.param(
             autoscaler(*TWO, behavior={"scaleUp": {"selectPolicy": "Min"}}),
@@ -210,7 +269,7 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             5,
             {"Active": "!NoSample"},
             None,
-            id="the-lowest-is-not-known",
+            id="no decision by the lowest of incomplete metrics",
         ),
         pytest.param(
             autoscaler(metric(), most=4),
@@ -220,12 +279,12 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             9,
             {"Active": "!NoSample", "ScalingUnbounded": "!TooManyReplicas"},
             None,
-            id="never-down-to-the-bound-either",
+            id="no scale down to maxReplicas while a metric is missing",
         ),
         pytest.param(autoscaler(), [], 5, None, 5, {"Active": "!NoMetrics"}, None, id="no-metrics"),
     ],
 )
-def test_conditions(
+def test_conditions_and_requeue_by_situation(
     written: Object,
     readings: list[Any],
     scale: int,
@@ -237,12 +296,12 @@ def test_conditions(
     decision = decided(written, readings, scale, history)
 
     assert decision.replicas == replicas
-    assert verdicts(decision) == HEALTHY | reasons
+    assert condition_reasons(decision) == HEALTHY | reasons
     assert (None if decision.held_until is None else decision.held_until - NOW) == wake
 
 
-def test_a_metric_that_comes_back_is_watched_for_a_whole_window_first() -> None:
-    """While it was missing the recommendation was to stay, so a low value at once takes nothing away."""
+def test_restored_metric_begins_a_new_stabilization_window() -> None:
+    """While it was missing, the recommendation was the present number, which the window still contains."""
     written = autoscaler(metric(), behavior={"scaleDown": {"stabilizationWindowSeconds": 60}})
     blind = decided(written, [UNREAD], 5, past((1_000, 3)))
     back = decide(spec_of(written), ObservedScale(5, 5), [Fraction(3)], blind.history, NOW + 10)
@@ -257,20 +316,24 @@ def test_a_metric_that_comes_back_is_watched_for_a_whole_window_first() -> None:
         pytest.param(
             "41", {"type": "AverageValue", "value": 4}, 4, {"value": "41", "averageValue": "10250m"}, id="average"
         ),
-        pytest.param("41", {"type": "AverageValue", "value": 4}, 0, {"value": "41"}, id="average-of-none"),
+        pytest.param("41", {"type": "AverageValue", "value": 4}, 0, {"value": "41"}, id="average of zero replicas"),
         pytest.param(
-            "0.855", {"type": "Utilization", "value": 60}, 5, {"value": "855m", "averageUtilization": 86}, id="share"
+            "0.855",
+            {"type": "Utilization", "value": 60},
+            5,
+            {"value": "855m", "averageUtilization": 86},
+            id="utilization",
         ),
-        pytest.param("1/3", {"type": "Value", "value": 1}, 1, {"value": "333m"}, id="no-finer-than-a-thousandth"),
+        pytest.param("1/3", {"type": "Value", "value": 1}, 1, {"value": "333m"}, id="rounded to thousandths"),
     ],
 )
-def test_current_metrics(value: str, target: Object, scale: int, current: Object) -> None:
+def test_current_metrics_are_written_as_quantities(value: str, target: Object, scale: int, current: Object) -> None:
     decision = decided(autoscaler({"prometheus": {"query": LOAD, "target": target}}), [value], scale)
 
     assert tuple(decision.status["currentMetrics"]) == ({"prometheus": {"query": LOAD, "current": current}},)
 
 
-def test_metrics_stand_in_the_order_of_the_spec_also_if_one_is_missing() -> None:
+def test_current_metrics_keep_the_order_of_the_spec() -> None:
     decision = decided(autoscaler(metric(LOAD), metric(SCHEDULED)), [UNREAD, 4], 4)
 
     assert [one["prometheus"] for one in decision.status["currentMetrics"]] == [
@@ -289,7 +352,7 @@ def test_metrics_stand_in_the_order_of_the_spec_also_if_one_is_missing() -> None
             autoscaler(metric(LOAD, "Utilization", 60)),
             ["0.85"],
             5,
-            "`cluster_load` is 85 % with 5 replicas, and shall be 60 %: 8 replicas",
+            "`cluster_load` is 85 % with 5 replicas, target 60 %: 8 replicas",
             id="utilization",
         ),
         pytest.param(
@@ -309,7 +372,7 @@ def test_metrics_stand_in_the_order_of_the_spec_also_if_one_is_missing() -> None
         ),
     ],
 )
-def test_because(written: Object, readings: list[Any], scale: int, because: str) -> None:
+def test_reason_of_a_scale_change(written: Object, readings: list[Any], scale: int, because: str) -> None:
     assert decided(written, readings, scale).reasons == tuple(because.split("; "))
 
 
@@ -319,16 +382,16 @@ def test_because(written: Object, readings: list[Any], scale: int, because: str)
         pytest.param(
             None,
             "fewer than 5 not before 2026-06-01T00:05:00Z: within the last 300 s more replicas were asked for than now",
-            id="held",
+            id="held by the window",
         ),
         pytest.param(
             past((100, 3)),
             "fewer than 5 not before 2026-06-01T00:03:20Z: the metrics have not been watched for 300 s yet",
-            id="unseen",
+            id="not watched for a whole window yet",
         ),
     ],
 )
-def test_what_holds_a_value_back_is_said_with_its_end(history: ReplicaHistory | None, message: str) -> None:
+def test_message_says_until_when_scale_down_is_held(history: ReplicaHistory | None, message: str) -> None:
     (able,) = [one for one in decided(autoscaler(metric()), [3], 5, history).conditions if one.type == "AbleToScale"]
 
     assert able.message == message
@@ -350,9 +413,7 @@ TOLERANT = {
         ),
     ],
 )
-def test_a_tolerance_lets_a_metric_be_off_its_target_in_each_direction(
-    target: Object, readings: dict[str, int]
-) -> None:
+def test_tolerance_applies_in_each_direction(target: Object, readings: dict[str, int]) -> None:
     written = autoscaler({"prometheus": {"query": LOAD, "target": target}}, behavior=TOLERANT)
 
     assert {value: decided(written, [value], 5).replicas for value in readings} == readings
@@ -360,14 +421,14 @@ def test_a_tolerance_lets_a_metric_be_off_its_target_in_each_direction(
 
 @pytest.mark.parametrize("behavior", [{"scaleUp": {"tolerance": "0.1"}}, {"scaleDown": {"tolerance": "0.1"}}, TOLERANT])
 @pytest.mark.parametrize("present", [0, 19, 22])
-def test_what_is_asked_for_stays_while_others_come_and_go(behavior: Object, present: int) -> None:
-    """During a rollout there are more or fewer replicas than were asked for, and no metric is off its target."""
+def test_average_value_does_not_depend_on_the_present_replicas(behavior: Object, present: int) -> None:
+    """During a rollout the number of present replicas differs, but the metric is on target."""
     rules = {**behavior, "scaleDown": {"stabilizationWindowSeconds": 0, **behavior.get("scaleDown", {})}}
 
     assert decided(autoscaler(metric(), behavior=rules), [20], (20, present)).replicas == 20
 
 
-def test_without_a_tolerance_every_difference_counts() -> None:
+def test_without_tolerance_any_difference_scales() -> None:
     assert decided(autoscaler(metric(LOAD, "Value", 1000)), [1001], 5).replicas == 6
 
 
@@ -401,7 +462,7 @@ _DIRECTION = st.fixed_dictionaries(
     st.integers(0, 20),
     st.integers(0, 30),
 )
-def test_what_always_holds(
+def test_decision_invariants(
     looks: list[tuple[int, Fraction | None, Fraction | None]],
     up: Object,
     down: Object,
@@ -410,7 +471,7 @@ def test_what_always_holds(
     room: int,
     current: int,
 ) -> None:
-    """Within bounds, never down while a metric is missing, and never without a reason that is said."""
+    """Replicas stay within bounds, do not decrease while a metric is missing, and every change has a reason."""
     behavior = {"scaleUp": up, "scaleDown": down}
     written = autoscaler(metric(LOAD, kind, 7), metric(QUEUED), least=least, most=least + room, behavior=behavior)
     spec, history, now = spec_of(written), ReplicaHistory(), NOW
@@ -423,7 +484,7 @@ def test_what_always_holds(
         assert decision.replicas >= least
         assert decision.replicas <= (max(current, least + room) if blind else least + room)
         assert not blind or decision.replicas >= current
-        assert (verdicts(decision)["Active"] == "!NoSample") is blind
+        assert (condition_reasons(decision)["Active"] == "!NoSample") is blind
         assert decision.reasons
         assert decision.held_until is None or decision.held_until > now
         history = decision.history
@@ -433,17 +494,17 @@ def test_what_always_holds(
 
 
 @pytest.mark.parametrize(
-    ("value", "target", "words"),
+    ("value", "target", "expected_text"),
     [
-        ("5/8", {"type": "Utilization", "value": 60}, "is 62.5 % with 4 replicas, and shall be 60 %"),
-        ("2/3", {"type": "Value", "value": "500m"}, "is 0.667 with 4 replicas, and shall be 0.5"),
+        ("5/8", {"type": "Utilization", "value": 60}, "is 62.5 % with 4 replicas, target 60 %"),
+        ("2/3", {"type": "Value", "value": "500m"}, "is 0.667 with 4 replicas, target 0.5"),
         ("12000", {"type": "AverageValue", "value": "3k"}, "is 12000, at 3000 for each replica"),
         ("-1/1000", {"type": "AverageValue", "value": 1}, "is -0.001, at 1 for each replica"),
         ("-1/100000", {"type": "AverageValue", "value": 1}, "is 0, at 1 for each replica"),
     ],
     ids=["a-percentage", "a-part", "thousands", "negative", "next-to-nothing"],
 )
-def test_numbers_are_written_as_people_say_them(value: str, target: Object, words: str) -> None:
+def test_numbers_in_messages_are_rounded(value: str, target: Object, expected_text: str) -> None:
     source = {"prometheus": {"query": SCHEDULED, "target": target}}
     decision = decide(spec_of(autoscaler(source)), ObservedScale(4, 4), [Fraction(value)], ReplicaHistory(), 1000)
-    assert words in decision.condition("Active").message
+    assert expected_text in decision.condition("Active").message

@@ -1,4 +1,4 @@
-"""Why a HorizontalAutoscaler asks for as many replicas as it does."""
+"""Explanations of HorizontalAutoscaler."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def status(
 STATUS = status(6)
 
 
-def test_the_controllers_words_are_the_reason() -> None:
+def test_reason_is_the_message_of_the_controller() -> None:
     explanation = explained(WEB, status=STATUS, target=DEPLOYMENT)
     assert dict(explanation.wants) == {"replicas": 6}
     assert explanation.because == (
@@ -61,7 +61,7 @@ def test_the_controllers_words_are_the_reason() -> None:
     assert explanation.stopped == ()
 
 
-def test_every_metric_has_a_sentence_of_its_own() -> None:
+def test_every_metric_has_its_own_reason() -> None:
     both = WEB + "  - prometheus: {query: queue, target: {type: AverageValue, value: 4}}\n"
     explanation = explained(both, status=status(6, 20, text=both))
     assert explanation.because[:2] == (READ, "`queue` is 20, at 4 for each replica: 5 replicas")
@@ -78,7 +78,7 @@ def test_every_metric_has_a_sentence_of_its_own() -> None:
             "AbleToScale",
             HELD.replace("12:04", "11:04"),
             None,
-            id="the time is over",
+            id="no longer held",
         ),
         pytest.param(
             status(12, scale=8),
@@ -96,7 +96,7 @@ def test_every_metric_has_a_sentence_of_its_own() -> None:
         ),
     ],
 )
-def test_what_holds_it_back_is_told_with_the_time_it_ends(
+def test_limiting_condition_is_listed_with_its_end(
     reported: dict[str, Any], name: str, message: str, until: str | None
 ) -> None:
     (stop,) = explained(WEB, status=reported).stopped
@@ -104,7 +104,7 @@ def test_what_holds_it_back_is_told_with_the_time_it_ends(
     assert stop.until == (None if until is None else parse_instant(until))
 
 
-def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
+def test_next_changes_follow_the_schedule_within_the_bounds() -> None:
     explanation = explained(WEB, PEAK, status=STATUS, at="2026-11-16T10:00:00Z")
     assert [(one.value, one.because) for one in explanation.next[:2]] == [
         (8, "behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds"),
@@ -120,7 +120,7 @@ def test_what_the_schedule_will_ask_for_within_the_bounds() -> None:
         pytest.param("karpenter_scheduled_capacity", id="no name: there may be several"),
     ],
 )
-def test_nothing_is_foretold_of_queries_that_do_more(query: str) -> None:
+def test_complex_queries_have_no_next_changes(query: str) -> None:
     explanation = explained(WEB.replace('karpenter_scheduled_capacity{name="peak"}', query), PEAK, status=STATUS)
     assert explanation.next == ()
     assert (
@@ -130,7 +130,7 @@ def test_nothing_is_foretold_of_queries_that_do_more(query: str) -> None:
     assert any("reads what MetricsProducer `peak` makes: 9 now, 6 from" in note for note in explanation.notes)
 
 
-def test_targets_in_proportion_depend_on_what_will_be_there() -> None:
+def test_proportional_targets_have_no_next_changes() -> None:
     explanation = explained(WEB.replace("AverageValue", "Value"), PEAK, status=STATUS)
     assert explanation.next == ()
     assert "depends on how many replicas there are then (target Value)" in explanation.next_unknown
@@ -140,22 +140,22 @@ def test_targets_in_proportion_depend_on_what_will_be_there() -> None:
     ("value", "wants"),
     [pytest.param("1", 8, id="bounded"), pytest.param("2", 5, id="shared"), pytest.param("500m", 8, id="half each")],
 )
-def test_without_a_status_the_schedule_tells_what_it_would_want(value: str, wants: int) -> None:
+def test_wanted_replicas_are_computed_from_the_schedule_without_a_status(value: str, wants: int) -> None:
     explanation = explained(WEB.replace("value: 1}", f"value: {value}}}"), PEAK, at="2026-11-16T11:30:00Z")
     assert dict(explanation.wants) == {"replicas": wants}
     assert "has not been read yet; its schedule says 9" in explanation.because[0]
     assert stops(explanation) == ["no controller has reported yet"]
 
 
-def test_without_a_status_and_a_schedule_nothing_is_known() -> None:
+def test_wanted_replicas_are_unknown_without_a_status_and_a_schedule() -> None:
     explanation = explained(WEB)
     assert dict(explanation.wants) == {"replicas": None}
     assert explanation.headline == "not known yet"
 
 
-def test_others_that_scale_the_same_are_told() -> None:
+def test_other_autoscalers_of_the_target_are_listed() -> None:
     twin = WEB.replace("name: web, namespace", "name: twin, namespace")
-    conditions = [one for one in STATUS["conditions"] if one["type"] != "Unopposed"]  # as controllers of others write
+    conditions = [one for one in STATUS["conditions"] if one["type"] != "Unopposed"]  # as an upstream controller writes
     explanation = explained(WEB, twin, NIGHTLY, status={**STATUS, "conditions": conditions}, target=DEPLOYMENT)
     assert stops(explanation) == ["another autoscaler scales Deployment `web`"]
     assert "also scaled by HorizontalAutoscaler `twin`" in explanation.stopped[0].why
@@ -163,20 +163,20 @@ def test_others_that_scale_the_same_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("behavior", "words"),
+    ("behavior", "expected_text"),
     [
         pytest.param("{}", "the highest counts", id="default"),
         pytest.param("{scaleDown: {selectPolicy: Min}}", "the highest on the way up and the lowest on", id="down"),
         pytest.param("{scaleUp: {selectPolicy: Min}, scaleDown: {selectPolicy: Min}}", "the lowest counts", id="both"),
     ],
 )
-def test_which_of_several_metrics_counts(behavior: str, words: str) -> None:
+def test_select_policy_of_several_metrics_is_explained(behavior: str, expected_text: str) -> None:
     several = WEB + "  - prometheus: {query: other, target: {type: AverageValue, value: 1}}\n"
     explanation = explained(f"{several}  behavior: {behavior}\n", status=STATUS)
-    assert any(words in sentence for sentence in explanation.because)
+    assert any(expected_text in sentence for sentence in explanation.because)
 
 
-def test_the_document_has_every_key_of_the_contract() -> None:
+def test_json_document_has_every_key_of_the_contract() -> None:
     reported = status(6, scale=8, at="2026-11-16T11:59:00Z")
     document = explained(WEB, PEAK, status=reported).document()
     assert list(document) == [
@@ -276,26 +276,26 @@ BOTH = (
         ),
     ],
 )
-def test_what_several_schedules_will_ask_for(behavior: str, ahead: list[tuple[str, int, str]]) -> None:
+def test_next_changes_combine_several_schedules(behavior: str, ahead: list[tuple[str, int, str]]) -> None:
     explanation = explained(f"{BOTH}  behavior: {behavior}\n", PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")
     found = [(format_instant(one.at)[11:16], one.value, one.because) for one in explanation.next[:3]]
     assert found == ahead
     assert explanation.next_unknown == ""
 
 
-def test_two_schedules_are_not_foretold_where_the_way_decides() -> None:
+def test_two_schedules_have_no_next_changes_when_select_policies_differ() -> None:
     explanation = explained(f"{BOTH}  behavior: {{scaleDown: {{selectPolicy: Min}}}}\n", PEAK, EARLY, status=STATUS)
     assert explanation.next == ()
     assert "depends on whether it goes up or down" in explanation.next_unknown
 
 
-def test_nothing_is_foretold_where_one_way_is_disabled() -> None:
+def test_no_next_changes_when_one_direction_is_disabled() -> None:
     explanation = explained(f"{WEB}  behavior: {{scaleDown: {{selectPolicy: Disabled}}}}\n", PEAK, status=STATUS)
     assert explanation.next == ()
     assert "`scaleDown` is disabled" in explanation.next_unknown
 
 
-def test_another_time_is_not_answered_with_the_status() -> None:
+def test_status_is_not_used_for_another_time() -> None:
     known = explained(WEB, PEAK, status=STATUS, target=DEPLOYMENT, at="2026-11-16T20:00:00Z", present=False)
     assert dict(known.wants) == {"replicas": 2}
     assert known.because == (
@@ -308,14 +308,14 @@ def test_another_time_is_not_answered_with_the_status() -> None:
     assert (unknown.headline, dict(unknown.wants)) == ("not known for that time", {"replicas": None})
 
 
-def test_a_rival_that_the_controller_tells_of_is_told_once() -> None:
+def test_conflict_reported_by_the_controller_is_listed_once() -> None:
     twin = WEB.replace("name: web, namespace", "name: twin, namespace")
-    told = status(6, conflicts=(AutoscalerRecord("HorizontalAutoscaler", "twin", None),))
-    assert stops(explained(WEB, twin, status=told, target=DEPLOYMENT)) == ["Unopposed is False"]
+    reported = status(6, conflicts=(AutoscalerRecord("HorizontalAutoscaler", "twin", None),))
+    assert stops(explained(WEB, twin, status=reported, target=DEPLOYMENT)) == ["Unopposed is False"]
 
 
-def test_a_search_that_was_given_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list that ends sooner than usual would read as if nothing came after it."""
+def test_incomplete_search_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shortened list would look as if no change followed it."""
     monkeypatch.setattr(explain, "_MOST_STEPS", 3)
 
     explanation = explained(BOTH, PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")

@@ -1,4 +1,4 @@
-"""What people are told, and how often: once for what is new, and nothing of what is over before anybody could look."""
+"""Warnings about metrics: one event for each new problem, and none for problems that end before they are reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from tests.controllers.horizontal_autoscaler.harness import (
     LOAD,
     SCHEDULED,
-    Stage,
+    AutoscalerHarness,
     autoscaler,
     conditions,
     deployment,
@@ -48,8 +48,8 @@ def _producer(name: str, *behaviors: Object) -> Object:
     return written
 
 
-def _told(outcome: Outcome) -> list[tuple[str, int]]:
-    """List the warnings about the autoscaler: why, and how often."""
+def _warnings(outcome: Outcome) -> list[tuple[str, int]]:
+    """List the warnings about the autoscaler: reason and count."""
     return [
         (event["reason"], event["count"])
         for event in outcome.objects("Event")
@@ -58,7 +58,7 @@ def _told(outcome: Outcome) -> list[tuple[str, int]]:
 
 
 def _statuses(outcome: Outcome) -> list[int]:
-    """List when the status was written, in seconds since the start."""
+    """List the times of status writes, in seconds since the start."""
     return [
         entry.at - outcome.world.clock.start
         for entry in outcome.trace
@@ -66,28 +66,30 @@ def _statuses(outcome: Outcome) -> list[int]:
     ]
 
 
-def test_a_missing_metric_is_told_once_whatever_the_others_do() -> None:
-    stage = Stage()
-    stage.tell(LOAD, 2)
-    story = stage.scenario(deployment(5), autoscaler(metric(), metric(LOAD)))
+def test_missing_metric_is_warned_about_once_while_others_change() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(LOAD, 2)
+    scenario = harness.scenario(deployment(5), autoscaler(metric(), metric(LOAD)))
     for turn in range(1, 20):
-        story = story.at(f"{turn * 15 - 5}s", stage.telling(LOAD, 2 + turn % 3))
-    outcome = story.run("10m")
+        scenario = scenario.at(f"{turn * 15 - 5}s", harness.metric_change(LOAD, 2 + turn % 3))
+    outcome = scenario.run("10m")
 
-    assert _told(outcome) == [("NoSample", 1)]
-
-
-def test_what_is_missing_is_told_again_when_it_is_something_else() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 2)
-    story = stage.scenario(deployment(2), autoscaler(metric(), metric(LOAD))).at("5m", stage.telling(SCHEDULED, None))
-    outcome = story.run("10m")
-
-    assert _told(outcome) == [("NoSample", 1), ("NoSample", 1)]
+    assert _warnings(outcome) == [("NoSample", 1)]
 
 
-def test_a_series_that_grows_old_is_told_once() -> None:
-    """How old it is by now is told by a metric; the status says since when, which stays the same."""
+def test_another_missing_metric_is_warned_about_again() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 2)
+    scenario = harness.scenario(deployment(2), autoscaler(metric(), metric(LOAD))).at(
+        "5m", harness.metric_change(SCHEDULED, None)
+    )
+    outcome = scenario.run("10m")
+
+    assert _warnings(outcome) == [("NoSample", 1), ("NoSample", 1)]
+
+
+def test_stale_series_is_warned_about_once() -> None:
+    """A metric exports its age; the status has the time of the last value, which does not change."""
     outcome = (
         Scenario("a producer that loses its schedule", start="2026-06-08T10:00:00Z")
         .given(node(), deployment(3), _producer("scheduling", OFFICE_HOURS))
@@ -98,13 +100,13 @@ def test_a_series_that_grows_old_is_told_once() -> None:
         .run("1h")
     )
 
-    assert _told(outcome) == [("Outdated", 1)]
+    assert _warnings(outcome) == [("Outdated", 1)]
     assert len(_statuses(outcome)) <= 4
     assert "since 2026-06-08T10:05:00Z" in conditions(outcome)["Active"]["message"]
 
 
-def test_a_restart_is_no_reason_to_warn() -> None:
-    """Producers tell their values one after the other; those who read the last of many say nothing meanwhile."""
+def test_restart_causes_no_warning() -> None:
+    """Producers export their values one after another; autoscalers of later ones do not warn meanwhile."""
     names = [f"p{number:03}" for number in range(60)]
     query = f'karpenter_scheduled_capacity{{name="{names[-1]}"}}'
     outcome = (
@@ -117,35 +119,35 @@ def test_a_restart_is_no_reason_to_warn() -> None:
         .run("40m")
     )
 
-    assert _told(outcome) == []
+    assert _warnings(outcome) == []
     assert scaled(outcome) == [(31 * 60, 3)]
     assert conditions(outcome)["Ready"]["status"] == "True"
 
 
-def test_a_series_that_does_not_come_back_is_told_soon() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    story = stage.scenario(deployment(5), autoscaler(metric())).at("5m", crash("springtide-0", downtime=60))
-    outcome = story.at("330s", stage.telling(SCHEDULED, None)).run("10m")
+def test_removed_series_is_warned_about_soon() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    scenario = harness.scenario(deployment(5), autoscaler(metric())).at("5m", crash("springtide-0", downtime=60))
+    outcome = scenario.at("330s", harness.metric_change(SCHEDULED, None)).run("10m")
 
-    assert _told(outcome) == [("NoSample", 1)]
+    assert _warnings(outcome) == [("NoSample", 1)]
     assert _statuses(outcome)[-1] == 360
 
 
-def test_a_series_that_never_was_is_told_at_once() -> None:
-    outcome = Stage().scenario(deployment(5), autoscaler(metric())).run("2m")
+def test_series_without_a_producer_is_warned_about_at_once() -> None:
+    outcome = AutoscalerHarness().scenario(deployment(5), autoscaler(metric())).run("2m")
 
-    assert _told(outcome) == [("NoSample", 1)]
+    assert _warnings(outcome) == [("NoSample", 1)]
     assert _statuses(outcome)[0] == 0
 
 
-def test_a_query_that_nobody_answers_is_told_at_once_when_all_is_running() -> None:
-    stage = Stage()
-    stage.tell(SCHEDULED, 5)
-    story = stage.scenario(deployment(5), autoscaler(metric())).at("5m", stage.telling(SCHEDULED, None))
-    outcome = story.run("10m")
+def test_query_without_a_result_is_warned_about_at_once_after_startup() -> None:
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 5)
+    scenario = harness.scenario(deployment(5), autoscaler(metric())).at("5m", harness.metric_change(SCHEDULED, None))
+    outcome = scenario.run("10m")
 
-    assert _told(outcome) == [("NoSample", 1)]
+    assert _warnings(outcome) == [("NoSample", 1)]
     assert _statuses(outcome)[-1] == 300
 
 
@@ -154,15 +156,17 @@ def test_a_query_that_nobody_answers_is_told_at_once_when_all_is_running() -> No
     [
         pytest.param(
             ServerError('Internal error occurred: the spec replicas field ".spec.replicas" does not exist'),
-            id="as-live-servers-say-it",
+            id="error of a live server",
         ),
         pytest.param(
-            NotFound('the spec replicas field ".spec.replicas" does not exist'), id="as-the-embedded-one-does"
+            NotFound('the spec replicas field ".spec.replicas" does not exist'), id="error of the embedded server"
         ),
     ],
 )
-def test_a_target_that_has_no_number_yet(failure: ServerError | NotFound, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows how many replicas it has, so nothing is set; what to do about it is said."""
+def test_target_without_replicas_is_not_scaled(
+    failure: ServerError | NotFound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The present number is unknown; the condition says what to do."""
     read = Client.get
 
     async def refuse(self: Client, resource: Resource, key: Key, *, subresource: str = "") -> Object:
@@ -171,12 +175,12 @@ def test_a_target_that_has_no_number_yet(failure: ServerError | NotFound, monkey
         return await read(self, resource, key, subresource=subresource)
 
     monkeypatch.setattr(Client, "get", refuse)
-    stage = Stage()
-    stage.tell(SCHEDULED, 3)
-    outcome = stage.scenario(deployment(5), autoscaler(metric())).run("10m")
+    harness = AutoscalerHarness()
+    harness.set_metric(SCHEDULED, 3)
+    outcome = harness.scenario(deployment(5), autoscaler(metric())).run("10m")
 
     able = conditions(outcome)["AbleToScale"]
     assert (able["status"], able["reason"]) == ("False", "NoReplicas")
     assert "set that once" in able["message"]
-    assert _told(outcome) == [("NoReplicas", 1)]
+    assert _warnings(outcome) == [("NoReplicas", 1)]
     assert scaled(outcome) == []

@@ -1,4 +1,4 @@
-"""Autoscalers and producers begin and end at different times: meanwhile nobody takes a fallback for the answer."""
+"""Autoscalers and producers start at different times: meanwhile no fallback value of a query counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.controllers.horizontal_autoscaler.harness import autoscaler, conditions, deployment, metric, node, scaled
-from tests.controllers.horizontal_autoscaler.test_with_producer import PRODUCER, QUERY, offered
+from tests.controllers.horizontal_autoscaler.test_with_producer import PRODUCER, QUERY, services
 
 from springtide.cluster.caches import wait_until_fresh
 from springtide.controllers.horizontal_autoscaler import HorizontalAutoscalerController
@@ -17,28 +17,28 @@ from springtide.simulator.scenario import Scenario, crash
 WITH_FALLBACK = f"max({QUERY} or vector(1))"
 
 
-def _shop(query: str, *controllers: Any, replicas: int = 1) -> Scenario:
+def _scenario(query: str, *controllers: Any, replicas: int = 1) -> Scenario:
     hasty = {"scaleDown": {"stabilizationWindowSeconds": 0}}
     return (
         Scenario("a shop", start="2026-06-08T16:30:00Z")
         .given(node(), deployment(3), PRODUCER, autoscaler(metric(query), most=10, behavior=hasty))
         .behaving(*NODES, *SCHEDULING, *WORKLOADS)
-        .running(*controllers, services=offered, replicas=replicas)
+        .running(*controllers, services=services, replicas=replicas)
     )
 
 
-def test_whoever_takes_over_waits_for_the_producers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Producers need nodes and pods, of which there are many; autoscalers could begin long before."""
+def test_new_leader_waits_for_the_producers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Producers wait for the caches of nodes and pods, which take longer to sync than autoscalers."""
     at_once = wait_until_fresh
 
-    async def pods_take_their_time(transport: Any, selection: Any, store: Any, clock: Any) -> None:
+    async def slow_pod_list(transport: Any, selection: Any, store: Any, clock: Any) -> None:
         if selection.resource.plural == "pods":
             await clock.sleep(100)
         await at_once(transport, selection, store, clock)
 
-    monkeypatch.setattr("springtide.cluster.caches.wait_until_fresh", pods_take_their_time)
+    monkeypatch.setattr("springtide.cluster.caches.wait_until_fresh", slow_pod_list)
     outcome = (
-        _shop(WITH_FALLBACK, MetricsProducerController, HorizontalAutoscalerController, replicas=2)
+        _scenario(WITH_FALLBACK, MetricsProducerController, HorizontalAutoscalerController, replicas=2)
         .at("10m", crash("springtide-0", downtime=30))
         .at("15m", crash("springtide-1", downtime=30))
         .run("20m")
@@ -54,8 +54,8 @@ def test_whoever_takes_over_waits_for_the_producers(monkeypatch: pytest.MonkeyPa
     assert warnings == [], "autoscalers start when the series of all producers are complete"
 
 
-def test_where_no_producer_is_looked_after_nothing_is_known() -> None:
-    outcome = _shop(WITH_FALLBACK, HorizontalAutoscalerController).run("20m")
+def test_series_are_missing_without_the_producer_controller() -> None:
+    outcome = _scenario(WITH_FALLBACK, HorizontalAutoscalerController).run("20m")
 
     assert scaled(outcome) == []
     active = conditions(outcome)["Active"]

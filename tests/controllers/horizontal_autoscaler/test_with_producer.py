@@ -1,4 +1,4 @@
-"""From a schedule to pods: MetricsProducer, series, query, HorizontalAutoscaler, Deployment, with the real parts."""
+"""From a schedule to pods with the real parts: MetricsProducer, series, query, HorizontalAutoscaler, Deployment."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ PRODUCER: Object = {
 }
 
 
-def offered(incarnation: ProcessRun) -> Services:
-    """Offer a book, and a reader of it."""
+def services(incarnation: ProcessRun) -> Services:
+    """Return a series store and a query reader."""
     book = SeriesStore()
     return Services(book, QueryReader(book), GrantPolicy(everything=True))
 
 
-def _shop(start: str, replicas: int, query: str = QUERY) -> Scenario:
+def _scenario(start: str, replicas: int, query: str = QUERY) -> Scenario:
     return (
         Scenario("a shop with opening hours", start=start)
         .given(node(), deployment(replicas), PRODUCER, autoscaler(metric(query), least=1, most=10))
         .behaving(*NODES, *SCHEDULING, *WORKLOADS)
-        .running(MetricsProducerController, HorizontalAutoscalerController, services=offered)
+        .running(MetricsProducerController, HorizontalAutoscalerController, services=services)
     )
 
 
 @pytest.mark.parametrize(
     ("start", "replicas", "expected"),
     [
-        # 08:30 on a Monday in Los Angeles; the day begins at nine, and what it needs is there at once.
+        # 08:30 on a Monday in Los Angeles; the day begins at nine, and scale up is immediate.
         pytest.param("2026-06-08T15:30:00Z", 1, [(1800, 3)], id="the-day-begins"),
-        # 16:30 on a Friday; the weekend begins at five, and five minutes later pods go.
+        # 16:30 on a Friday; the weekend begins at five, and pods are deleted five minutes later.
         pytest.param("2026-06-05T23:30:00Z", 3, [(2100, 1)], id="the-weekend-begins"),
         # 16:30 on a Monday; the night begins at five.
         pytest.param("2026-06-08T23:30:00Z", 3, [(2100, 2)], id="the-night-begins"),
     ],
 )
-def test_the_pods_follow_the_schedule(start: str, replicas: int, expected: list[tuple[int, int]]) -> None:
-    outcome = _shop(start, replicas).run("1h")
+def test_pods_follow_the_schedule(start: str, replicas: int, expected: list[tuple[int, int]]) -> None:
+    outcome = _scenario(start, replicas).run("1h")
 
     assert scaled(outcome) == expected
     size = expected[-1][1]
@@ -73,15 +73,15 @@ def test_the_pods_follow_the_schedule(start: str, replicas: int, expected: list[
     assert conditions(outcome)["Ready"]["status"] == "True"
 
 
-def test_a_controller_that_was_away_at_the_boundary_catches_up() -> None:
-    outcome = _shop("2026-06-08T15:30:00Z", 1).at("29m", crash("springtide-0", downtime=300)).run("1h")
+def test_change_during_downtime_is_applied_after_the_restart() -> None:
+    outcome = _scenario("2026-06-08T15:30:00Z", 1).at("29m", crash("springtide-0", downtime=300)).run("1h")
 
     assert scaled(outcome) == [(1740 + 300, 3)]
 
 
-def test_a_producer_that_goes_leaves_the_replicas_as_they_are() -> None:
-    """Its series goes with it, and nothing is taken away while it is missing."""
-    story = _shop("2026-06-08T16:30:00Z", 3).at("5m", delete("MetricsProducer", "scheduling", namespace="shop"))
+def test_deleted_producer_leaves_the_replicas_unchanged() -> None:
+    """Its series is removed, and a missing metric does not scale down."""
+    story = _scenario("2026-06-08T16:30:00Z", 3).at("5m", delete("MetricsProducer", "scheduling", namespace="shop"))
     outcome = story.run("1h")
 
     assert scaled(outcome) == []
@@ -90,7 +90,7 @@ def test_a_producer_that_goes_leaves_the_replicas_as_they_are() -> None:
 
 
 class SlowQueue(QueueReader):
-    """A queue of always the same length, which takes its time to tell."""
+    """A queue of constant length that answers slowly."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -103,8 +103,8 @@ class SlowQueue(QueueReader):
         return QueueLength(8)
 
 
-def test_after_a_restart_nothing_goes_by_half_of_what_a_query_reads() -> None:
-    """The schedule is known at once, and asks for less than the queue, which has not answered yet."""
+def test_restart_does_not_scale_by_an_incomplete_query() -> None:
+    """The schedule is known at once and asks for less than the queue, which has not answered yet."""
     queue = PRODUCER | {
         "metadata": {"name": "jobs", "namespace": "shop"},
         "spec": {"queue": {"type": "AWSSQSQueue", "id": "arn:aws:sqs:eu-central-1:123456789012:jobs"}},
@@ -112,7 +112,7 @@ def test_after_a_restart_nothing_goes_by_half_of_what_a_query_reads() -> None:
     hasty = {"scaleDown": {"stabilizationWindowSeconds": 0}}
     query = f'max(karpenter_queue_length{{name="jobs"}} or {QUERY})'
 
-    def services(incarnation: ProcessRun) -> Services:
+    def slow_services(incarnation: ProcessRun) -> Services:
         book = SeriesStore()
         return Services(book, QueryReader(book), GrantPolicy(everything=True), SlowQueue(incarnation.clock))
 
@@ -121,7 +121,7 @@ def test_after_a_restart_nothing_goes_by_half_of_what_a_query_reads() -> None:
         .given(node(), deployment(1), PRODUCER, queue)
         .given(autoscaler(metric(query), most=10, behavior=hasty))
         .behaving(*NODES, *SCHEDULING, *WORKLOADS)
-        .running(MetricsProducerController, HorizontalAutoscalerController, services=services)
+        .running(MetricsProducerController, HorizontalAutoscalerController, services=slow_services)
         .at("10m", crash("springtide-0", downtime=30))
         .run("20m")
     )
@@ -130,10 +130,10 @@ def test_after_a_restart_nothing_goes_by_half_of_what_a_query_reads() -> None:
     assert conditions(outcome)["Ready"]["status"] == "True"
 
 
-def test_the_query_of_the_design_is_told_its_legal_form() -> None:
+def test_max_of_two_arguments_is_rejected_with_the_legal_form() -> None:
     """`max` of two arguments reads like arithmetic, and is not PromQL."""
     query = 'max(karpenter_queue_length{name="jobs"},karpenter_scheduled_capacity{name="scheduling"})'
-    outcome = _shop("2026-06-08T16:30:00Z", 3, query).run("1m")
+    outcome = _scenario("2026-06-08T16:30:00Z", 3, query).run("1m")
 
     active = conditions(outcome)["Active"]
     assert (active["status"], active["reason"]) == ("False", "NotPromQL")

@@ -1,4 +1,4 @@
-"""A stage for MetricsProducers: how they are written, their controller in a simulated world, and what it exports."""
+"""Harness for MetricsProducer tests: objects, scenarios with the controller, and the series that it exports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAPACITY = "karpenter_scheduled_capacity"
 
 
 def producer(name: str = "web", *, annotations: dict[str, str] | None = None, **spec: Any) -> Object:
-    """Write a MetricsProducer."""
+    """Build a MetricsProducer."""
     metadata: Object = {"name": name, "namespace": "default"}
     if annotations:
         metadata["annotations"] = annotations
@@ -34,13 +34,13 @@ def producer(name: str = "web", *, annotations: dict[str, str] | None = None, **
 
 
 def schedule(*behaviors: Object, default: int = 1, zone: str | None = None, **more: Any) -> Object:
-    """Write a schedule."""
+    """Build the `schedule` of a spec."""
     zoned = {"timezone": zone} if zone else {}
     return {"behaviors": list(behaviors), "defaultReplicas": default, **zoned, **more}
 
 
 def daily(replicas: int, start: str, end: str, **more: Any) -> Object:
-    """Write a behaviour of every day, from one time of day to another."""
+    """Build a behavior that begins and ends every day at the given hours."""
     return {"replicas": replicas, "start": _time(start), "end": _time(end), **more}
 
 
@@ -50,7 +50,7 @@ def _time(text: str) -> Object:
 
 
 def calendar(name: str, *dates: str) -> Object:
-    """Write a Calendar."""
+    """Build a Calendar."""
     return {
         "apiVersion": "springtide.dev/v1alpha1",
         "kind": "Calendar",
@@ -60,67 +60,67 @@ def calendar(name: str, *dates: str) -> Object:
 
 
 @dataclass(slots=True)
-class Stage:
-    """A controller that plays in scenarios, and the books that its incarnations export from."""
+class ProducerHarness:
+    """Runs the controller in scenarios and keeps the series store of each of its processes."""
 
-    offered: tuple[object, ...] = (GrantPolicy(everything=True),)
-    books: list[SeriesStore] = field(default_factory=list)
-    seen: list[Any] = field(default_factory=list)
-    heard: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Every change of a scheduled capacity: when, of which producer, and to what."""
+    extra_services: tuple[object, ...] = (GrantPolicy(everything=True),)
+    stores: list[SeriesStore] = field(default_factory=list)
+    recorded: list[Any] = field(default_factory=list)
+    value_changes: list[tuple[str, str, Any]] = field(default_factory=list)
+    """Each change of a scheduled capacity: time, producer and new value."""
 
     def services(self, incarnation: ProcessRun) -> Services:
-        """Return a process a book of its own."""
-        book = SeriesStore()
+        """Return the services of a process, with its own series store."""
+        store = SeriesStore()
 
-        def hear(key: Key, changed: frozenset[str]) -> None:
-            reading = book.get(key)
-            if CAPACITY in changed and reading is not None:
+        def record_change(key: Key, changed: frozenset[str]) -> None:
+            series = store.get(key)
+            if CAPACITY in changed and series is not None:
                 now = format_instant(incarnation.clock.now())
-                self.heard.append((now, key.name, reading.values.get(CAPACITY)))
+                self.value_changes.append((now, key.name, series.values.get(CAPACITY)))
 
-        book.subscribe(lambda change: hear(*change))
-        self.books.append(book)
-        return Services(book, *self.offered)
+        store.subscribe(lambda change: record_change(*change))
+        self.stores.append(store)
+        return Services(store, *self.extra_services)
 
-    def playing(self, start: str, *objects: Object, **running: Any) -> Scenario:
-        """Begin a scenario with the controller and some objects."""
-        scenario = Scenario("metrics producers", start=start).given(*objects)
-        return scenario.running(MetricsProducerController, services=self.services, **running)
+    def scenario(self, start: str, *objects: Object, **running: Any) -> Scenario:
+        """Return a scenario with the controller and some objects."""
+        story = Scenario("metrics producers", start=start).given(*objects)
+        return story.running(MetricsProducerController, services=self.services, **running)
 
-    def reading(self, name: str = "web") -> ObjectSeries | None:
-        """Return what the newest process exports of a producer now."""
-        return self.books[-1].get(Key("default", name))
+    def series(self, name: str = "web") -> ObjectSeries | None:
+        """Return the series of a producer that the newest process exports."""
+        return self.stores[-1].get(Key("default", name))
 
     def value(self, name: str = "web", metric: str = CAPACITY) -> Any:
-        """Return one value of it; `absent` where there is none."""
-        reading = self.reading(name)
-        return "absent" if reading is None else reading.values.get(metric, "absent")
+        """Return the value of a metric, or `absent`."""
+        series = self.series(name)
+        return "absent" if series is None else series.values.get(metric, "absent")
 
-    def note(self, name: str = "web", metric: str = CAPACITY) -> Action:
-        """Write down, at some time of a scenario, what is exported then."""
+    def record_value(self, name: str = "web", metric: str = CAPACITY) -> Action:
+        """Return an action that records an exported value."""
 
         async def act(world: World) -> None:
-            self.seen.append(self.value(name, metric))
+            self.recorded.append(self.value(name, metric))
 
         return act
 
-    def exported_in_the_end(self) -> Invariant:
-        """Write down, at the end of a scenario, all series of all processes."""
-        stage = self
+    def record_exported_at_end(self) -> Invariant:
+        """Return an invariant that records the series of all processes at the end."""
+        harness = self
 
-        class Noted(Invariant):
+        class RecordExported(Invariant):
             def end(self, world: World) -> None:
-                stage.seen += [reading.values[CAPACITY] for book in stage.books for _, reading in book.items()]
+                harness.recorded += [series.values[CAPACITY] for store in harness.stores for _, series in store.items()]
 
-        return Noted()
+        return RecordExported()
 
-    def note_age(self, name: str = "web") -> Action:
-        """Write down a value and its age."""
+    def record_age(self, name: str = "web") -> Action:
+        """Return an action that records a value and its age."""
 
         async def act(world: World) -> None:
-            reading = self.reading(name)
-            self.seen.append("absent" if reading is None else (self.value(name), reading.age(world.clock.now())))
+            series = self.series(name)
+            self.recorded.append("absent" if series is None else (self.value(name), series.age(world.clock.now())))
 
         return act
 
@@ -138,7 +138,7 @@ def conditions_of(outcome: Outcome, name: str = "web") -> dict[str, tuple[str, s
 
 
 def writes_of(outcome: Outcome, name: str = "web", manager: str = MANAGER) -> list[str]:
-    """List when the status of a producer was written."""
+    """List the times of status writes of a producer."""
     return [
         format_instant(entry.at)
         for entry in outcome.trace
@@ -147,7 +147,7 @@ def writes_of(outcome: Outcome, name: str = "web", manager: str = MANAGER) -> li
 
 
 def events_of(outcome: Outcome, *reasons: str) -> list[tuple[str, str, str]]:
-    """List events by when they were first seen: their type, reason and message."""
+    """List events in the order of their first occurrence: type, reason and message."""
     events = sorted(outcome.objects("Event"), key=lambda event: (event["firstTimestamp"], event["message"]))
     return [
         (event["type"], event["reason"], event["message"])

@@ -1,4 +1,4 @@
-"""Short searches for what recurs every week, against long ones that take nothing for granted."""
+"""Findings about recurring schedules: the short search against a long reference search."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ zones = st.sampled_from(("UTC", "America/New_York", "Europe/Berlin", "America/Sa
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(behaviors, min_size=1, max_size=3), zones)
-def test_nothing_is_missed(found: list[dict[str, Any]], zone_name: str) -> None:
-    """A year and more shows no other collisions, and no other behaviours whose starts and ends do not alternate."""
+def test_short_search_finds_all_collisions_and_alternations(found: list[dict[str, Any]], zone_name: str) -> None:
+    """A search of more than a year finds no other collisions and no other behaviors that do not alternate."""
     written = [{**behavior, "replicas": position} for position, behavior in enumerate(found)]
     item = producer(schedule={"behaviors": written, "defaultReplicas": 9, "timezone": zone_name})
     sound = validated(item, MetricsProducer, now=NOW, default_zone="UTC").sound
@@ -43,7 +43,7 @@ def test_nothing_is_missed(found: list[dict[str, Any]], zone_name: str) -> None:
     assert sound.spec.schedule is not None
     spec, zone = sound.spec.schedule, load_zone(zone_name)
 
-    told = list(schedule_findings(spec, ValidationContext(now=NOW)))
+    findings = list(schedule_findings(spec, ValidationContext(now=NOW)))
 
     alternating = {
         position
@@ -51,8 +51,8 @@ def test_nothing_is_missed(found: list[dict[str, Any]], zone_name: str) -> None:
         if one.start is not None and one.end is not None
         if first_difference(one.start.parse(), one.end.parse(), zone, NOW, 2) is None
     }
-    assert {one.path[1] for one in told if one.reason == "NotAlternating"} == set(range(len(written))) - alternating
-    shadowed = {one.path[1] for one in told if one.reason == "NeverTakesEffect"}
+    assert {one.path[1] for one in findings if one.reason == "NotAlternating"} == set(range(len(written))) - alternating
+    shadowed = {one.path[1] for one in findings if one.reason == "NeverTakesEffect"}
     clashing = set()
     for first, second in combinations([p for p in range(len(written)) if p not in shadowed], 2):
         timelines = [active_times(spec.behaviors[p], MatchPolicy.LITERAL, zone, {}) for p in (first, second)]
@@ -61,11 +61,11 @@ def test_nothing_is_missed(found: list[dict[str, Any]], zone_name: str) -> None:
                 clashing.add(second)
             if at > NOW + YEAR or all(states):
                 break
-    assert {one.path[1] for one in told if one.reason == "Collision"} == clashing
+    assert {one.path[1] for one in findings if one.reason == "Collision"} == clashing
 
 
-def test_a_lead_meets_others_only_when_clocks_change() -> None:
-    """Two hours before 03:00 is 01:00, but midnight in the night in which an hour is left out, nine months from now."""
+def test_lead_collides_only_at_a_clock_change() -> None:
+    """Two hours before 03:00 is 01:00, but midnight in the night that is an hour shorter, nine months later."""
     evening = {"name": "evening", "replicas": 1, "start": {"hours": "22"}, "end": {"hours": "1"}}
     morning = {"name": "morning", "replicas": 2, "start": {"hours": "3"}, "end": {"hours": "6"}, "leadSeconds": 7200}
     item = producer(schedule=schedule(evening, morning, zone="America/New_York"))

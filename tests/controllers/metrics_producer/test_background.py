@@ -1,4 +1,4 @@
-"""Schedules that come and go all the time: nobody waits for them, and what they say is right at the second."""
+"""Schedules that change every minute: background search does not delay values, which are right at the second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.controllers.metrics_producer.harness import (
-    Stage,
+    ProducerHarness,
     calendar,
     daily,
     events_of,
@@ -41,38 +41,38 @@ EVEN, ODD = (",".join(map(str, range(first, 60, 2))) for first in (0, 1))
 
 
 def every_other_minute(replicas: int, first: str, then: str, **more: Any) -> Object:
-    """Write a behaviour that begins and ends all the time."""
+    """Build a behavior that begins or ends every minute."""
     start, end = ({"hours": HOURS, "minutes": minutes} for minutes in (first, then))
     return {"replicas": replicas, "start": start, "end": end, **more}
 
 
 EVENS, ODDS = every_other_minute(5, EVEN, ODD), every_other_minute(5, ODD, EVEN)
-UNSEEN = daily(8, "9", "17")
+HIDDEN = daily(8, "9", "17")
 LEAP_DAYS = {
     "replicas": 3,
     "start": {"hours": HOURS, "minutes": MINUTES},
     "end": {"months": "feb", "days": "29", "hours": HOURS, "minutes": MINUTES},
 }
-RESTLESS = [
-    pytest.param([*[EVENS, ODDS] * 100, UNSEEN], id="a-value-that-never-comes"),
-    pytest.param([{**EVENS, "leadSeconds": 3600 + more} for more in range(100)], id="leads-without-pauses"),
-    pytest.param([{**LEAP_DAYS, "leadSeconds": more} for more in range(100)], id="rare-and-dense"),
-    pytest.param([{**EVENS, "replicas": more} for more in range(200)], id="all-at-once"),
+DENSE_SCHEDULES = [
+    pytest.param([*[EVENS, ODDS] * 100, HIDDEN], id="a value that never takes effect"),
+    pytest.param([{**EVENS, "leadSeconds": 3600 + more} for more in range(100)], id="leads that overlap"),
+    pytest.param([{**LEAP_DAYS, "leadSeconds": more} for more in range(100)], id="rare ends with dense starts"),
+    pytest.param([{**EVENS, "replicas": more} for more in range(200)], id="many behaviors at once"),
 ]
 
 
 def read(*behaviors: Object, zone: str = "Europe/Berlin", default: int = 5) -> ScheduleSpec:
-    """Read a schedule as the controller does."""
+    """Validate a schedule as the controller does."""
     item = producer(schedule=schedule(*behaviors, default=default, zone=zone))
-    sound = validated(item, MetricsProducer, now=NOW, default_zone="UTC").sound
-    assert sound is not None
-    assert sound.spec.schedule is not None
-    return sound.spec.schedule
+    valid = validated(item, MetricsProducer, now=NOW, default_zone="UTC").sound
+    assert valid is not None
+    assert valid.spec.schedule is not None
+    return valid.spec.schedule
 
 
-@pytest.mark.parametrize("behaviors", RESTLESS)
-def test_a_look_on_the_way_takes_milliseconds(behaviors: list[Object]) -> None:
-    """However a schedule is written, the event loop does a bounded number of steps for it, twice where that is cut."""
+@pytest.mark.parametrize("behaviors", DENSE_SCHEDULES)
+def test_quick_search_is_bounded(behaviors: list[Object]) -> None:
+    """The event loop does a bounded number of steps for any schedule, at most twice the budget when it is cut off."""
     plan = compile_with_calendars(read(*behaviors), "UTC", ())
 
     with limit_search(PLENTY) as effort:
@@ -81,11 +81,11 @@ def test_a_look_on_the_way_takes_milliseconds(behaviors: list[Object]) -> None:
     assert PLENTY - effort.left < 2 * QUICK_BUDGET + 1000
 
 
-@pytest.mark.parametrize("behaviors", RESTLESS)
-def test_a_search_for_surprises_ends(behaviors: list[Object]) -> None:
-    """A webhook and a check answer in time, and do not say what they have not seen."""
+@pytest.mark.parametrize("behaviors", DENSE_SCHEDULES)
+def test_search_for_findings_is_bounded(behaviors: list[Object]) -> None:
+    """Webhooks and checks answer in time, and report no finding that the search did not prove."""
     with limit_search(PLENTY) as effort:
-        found = [surprise.reason for surprise in schedule_findings(read(*behaviors), ValidationContext(now=NOW))]
+        found = [finding.reason for finding in schedule_findings(read(*behaviors), ValidationContext(now=NOW))]
 
     assert PLENTY - effort.left < 2_100_000
     assert "NeverTakesEffect" not in found
@@ -106,8 +106,8 @@ def test_a_search_for_surprises_ends(behaviors: list[Object]) -> None:
     ),
     st.integers(0, 60),
 )
-def test_a_short_look_that_ends_says_what_a_long_one_says(behaviors: list[Object], steps: int) -> None:
-    """What is called certain or complete does not depend on the number of steps; nobody looks again long after."""
+def test_complete_short_search_agrees_with_a_long_one(behaviors: list[Object], steps: int) -> None:
+    """A result that is called certain or complete does not depend on the budget."""
     plan = compile_with_calendars(read(*behaviors), "UTC", ())
     short, long = plan.at(NOW, 5, steps), plan.at(NOW, 5, THOROUGH_BUDGET)
 
@@ -119,16 +119,16 @@ def test_a_short_look_that_ends_says_what_a_long_one_says(behaviors: list[Object
         assert short.until <= NOW + SEARCH_AGAIN or short.until == long.until
 
 
-def test_values_come_at_the_second_while_what_comes_next_is_searched() -> None:
-    """The value needs no search, and the status is completed when there was one."""
+def test_value_is_exported_at_its_second_during_the_search() -> None:
+    """The value needs no search, and the status is completed after it."""
     busy = [every_other_minute(5, EVEN, ODD, leadSeconds=lead) for lead in range(1, 40)]
     morning = {"replicas": 7, "start": {"hours": "9"}, "end": {"hours": "10"}, "priority": 1}
-    stage = Stage()
+    harness = ProducerHarness()
     web = producer(schedule=schedule(*busy, *[ODDS] * 10, morning, default=5))
 
-    outcome = stage.playing("2026-06-01T08:58:30Z", web).run("2m")
+    outcome = harness.scenario("2026-06-01T08:58:30Z", web).run("2m")
 
-    assert stage.heard[-1] == ("2026-06-01T09:00:00Z", "web", 7)
+    assert harness.value_changes[-1] == ("2026-06-01T09:00:00Z", "web", 7)
     assert status_of(outcome)["scheduledCapacity"]["nextValueTime"] == "2026-06-01T10:00:00Z"
     assert [message.partition(" (")[0] for _, _, message in events_of(outcome, "ValueChanged")] == [
         "from 5 to 7 replicas: `behaviors[49]` is active"
@@ -143,34 +143,34 @@ LAUNCH = {"calendars": [{"name": "launch", "mode": "Only"}], "priority": 1}
     "rare",
     [
         pytest.param(daily(9, "8", "20", **LAUNCH), id="daily"),
-        pytest.param(daily(9, "8", "20", leadSeconds=600, **LAUNCH), id="daily-and-early"),
-        pytest.param(every_other_minute(9, EVEN, ODD, **LAUNCH), id="each-minute"),
-        pytest.param(every_other_minute(9, EVEN, ODD, leadSeconds=60, **LAUNCH), id="each-minute-and-early"),
+        pytest.param(daily(9, "8", "20", leadSeconds=600, **LAUNCH), id="daily with a lead"),
+        pytest.param(every_other_minute(9, EVEN, ODD, **LAUNCH), id="every minute"),
+        pytest.param(every_other_minute(9, EVEN, ODD, leadSeconds=60, **LAUNCH), id="every minute with a lead"),
     ],
 )
-def test_a_behaviour_of_one_day_keeps_nobody_waiting(rare: Object, date: str) -> None:
-    """It has nothing to say for years, or never again; the others change at their second, and say what comes."""
-    stage = Stage()
+def test_rare_behavior_does_not_delay_the_others(rare: Object, date: str) -> None:
+    """It is inactive for years or for ever; the others take effect at their second, with their next change."""
+    harness = ProducerHarness()
     web = producer(schedule=schedule(rare, daily(7, "9", "17"), default=1))
 
-    outcome = stage.playing("2026-06-01T08:10:00Z", web, calendar("launch", date)).run("10h")
+    outcome = harness.scenario("2026-06-01T08:10:00Z", web, calendar("launch", date)).run("10h")
 
-    assert stage.heard[1:] == [("2026-06-01T09:00:00Z", "web", 7), ("2026-06-01T17:00:00Z", "web", 1)]
+    assert harness.value_changes[1:] == [("2026-06-01T09:00:00Z", "web", 7), ("2026-06-01T17:00:00Z", "web", 1)]
     assert status_of(outcome)["scheduledCapacity"]["nextValueTime"] == "2026-06-02T09:00:00Z"
 
 
-def test_one_that_takes_a_long_search_makes_nobody_late() -> None:
-    """A lead that fills nearly every pause hides what comes of the others: they are looked at by themselves."""
-    stage = Stage()
+def test_long_search_does_not_delay_other_behaviors() -> None:
+    """A lead that fills nearly every pause hides the next change of the others, which are searched separately."""
+    harness = ProducerHarness()
     web = producer(schedule=schedule({**EVENS, "leadSeconds": 3600}, daily(7, "9", "17", priority=1), default=1))
 
-    stage.playing("2026-06-01T08:10:00Z", web).run("10h")
+    harness.scenario("2026-06-01T08:10:00Z", web).run("10h")
 
-    assert stage.heard[1:] == [("2026-06-01T09:00:00Z", "web", 7), ("2026-06-01T17:00:00Z", "web", 5)]
+    assert harness.value_changes[1:] == [("2026-06-01T09:00:00Z", "web", 7), ("2026-06-01T17:00:00Z", "web", 5)]
 
 
-def test_a_look_that_failed_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that dies takes nobody's value with it."""
+def test_failed_search_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The value is kept when a worker process dies."""
     look, looks = schedules._search_present, []
 
     def dying(*given: Any) -> Any:
@@ -181,26 +181,26 @@ def test_a_look_that_failed_is_made_again(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(schedules, "_search_present", dying)
     monkeypatch.setattr(schedules, "QUICK_BUDGET", -1)
-    stage = Stage()
+    harness = ProducerHarness()
     web = producer(schedule=schedule(daily(7, "9", "17")))
 
-    stage.playing("2026-06-01T09:30:00Z", web).tolerating(BrokenExecutor).run("10m")
+    harness.scenario("2026-06-01T09:30:00Z", web).tolerating(BrokenExecutor).run("10m")
 
-    assert [value for _, _, value in stage.heard] == [7]
+    assert [value for _, _, value in harness.value_changes] == [7]
 
 
-def test_a_value_that_needs_a_search_comes_after_it() -> None:
-    """A lead that fills every pause is found out beside everything else, and then holds for good."""
-    stage = Stage()
-    scenario = stage.playing(
+def test_value_that_needs_a_search_is_exported_after_it() -> None:
+    """A lead that fills every pause is found by the background search, and the result stays valid."""
+    harness = ProducerHarness()
+    scenario = harness.scenario(
         "2026-06-01T08:00:00Z",
         producer(schedule=schedule(daily(7, "9", "17", leadSeconds=70_000))),
-        producer("other", schedule=schedule(UNSEEN)),
+        producer("other", schedule=schedule(HIDDEN)),
     )
 
     outcome = scenario.run("2h")
 
-    assert stage.heard == [
+    assert harness.value_changes == [
         ("2026-06-01T08:00:00Z", "other", 1),
         ("2026-06-01T08:00:00Z", "web", 7),
         ("2026-06-01T09:00:00Z", "other", 8),
@@ -212,13 +212,13 @@ def test_a_value_that_needs_a_search_comes_after_it() -> None:
     }
 
 
-def test_who_sets_the_value_is_searched_again_when_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the value is the same: a lead that fills every pause but the one in which clocks are set back."""
+def test_search_is_repeated_when_another_behavior_sets_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the value is the same: a lead fills every pause except that in which clocks are set back."""
     monkeypatch.setattr(schedules, "THOROUGH_BUDGET", 100_000)
-    stage = Stage()
-    web = producer(schedule=schedule({**EVENS, "leadSeconds": 3600}, UNSEEN, default=5, zone="Europe/Berlin"))
+    harness = ProducerHarness()
+    web = producer(schedule=schedule({**EVENS, "leadSeconds": 3600}, HIDDEN, default=5, zone="Europe/Berlin"))
 
-    outcome = stage.playing("2026-10-25T00:50:00Z", web).run("15m")
+    outcome = harness.scenario("2026-10-25T00:50:00Z", web).run("15m")
 
     assert writes_of(outcome)[-2:] == ["2026-10-25T00:59:00Z", "2026-10-25T01:00:00Z"]
     assert status_of(outcome)["scheduledCapacity"]["activeBehavior"] == "behaviors[0]"

@@ -1,4 +1,4 @@
-"""Clocks that are set while the controller runs: the value is that of the new present, without anybody's help."""
+"""Clock steps while the controller runs: the value is that of the new time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY = Key("work", "web")
 
 
 class SetClock:
-    """A clock that can be set; like the live one, it looks at the time at least every half minute while it waits."""
+    """A clock that can be set; like the live one, it reads the time at least every half minute while it waits."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
@@ -55,8 +55,8 @@ class SetClock:
         pytest.param(2 * HOUR, -(24 * HOUR + HOUR), 3, 3, id="back-into-yesterday"),
     ],
 )
-def test_a_clock_that_is_set(begins: int, step: int, before: int, after: int) -> None:
-    """Soon after the step both the metric and the status are right, and so they are at the next change."""
+def test_value_follows_a_clock_step(begins: int, step: int, before: int, after: int) -> None:
+    """Metric and status are right soon after the step, and at the next change."""
 
     async def main(virtual: VirtualClock) -> None:
         clock = SetClock(virtual)
@@ -66,12 +66,12 @@ def test_a_clock_that_is_set(begins: int, step: int, before: int, after: int) ->
         written = producer(schedule=schedule(daily(3, "9", "17")))
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
-        book = SeriesStore()
-        process = Process(world, clock, MetricsProducerController, services=Services(book, GrantPolicy()))  # type: ignore[arg-type]
+        store = SeriesStore()
+        process = Process(world, clock, MetricsProducerController, services=Services(store, GrantPolicy()))  # type: ignore[arg-type]
 
         def value() -> tuple[int, int]:
             status = world.server.get(METRICS_PRODUCERS, KEY)["status"]
-            ((_, exported),) = book.of(CAPACITY, KEY.namespace)
+            ((_, exported),) = store.of(CAPACITY, KEY.namespace)
             assert isinstance(exported, int)
             return status["scheduledCapacity"]["currentValue"], exported
 

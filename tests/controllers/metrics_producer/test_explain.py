@@ -1,4 +1,4 @@
-"""Why a MetricsProducer has its value."""
+"""Explanations of MetricsProducer."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ spec: {queue: {type: AWSSQSQueue, id: "arn:aws:sqs:us-east-1:123456789012:shop-j
                 "behaviour `lunch` is active (12:30 Europe/Berlin)",
                 "behaviour `lunch` (replicas 9) wins over behaviour `day` (replicas 6), by priority",
             ],
-            id="a collision, and who wins",
+            id="a collision and the behavior that wins",
         ),
         pytest.param(
             "2026-11-16T08:00:00Z",
             {"replicas": 6, "behavior": "day", "timezone": "Europe/Berlin"},
             ["behaviour `day` is active (09:00 Europe/Berlin)"],
-            id="at the very start",
+            id="at the start",
         ),
         pytest.param(
             "2026-11-16T17:00:00Z",
             {"replicas": 2, "behavior": None, "timezone": "Europe/Berlin"},
             ["no behaviour is active: the default of 2 (18:00 Europe/Berlin)"],
-            id="at the very end",
+            id="at the end",
         ),
     ],
 )
-def test_the_value_and_the_behaviour_behind_it(at: str, wants: dict[str, Any], because: list[str]) -> None:
+def test_value_is_explained_by_its_behavior(at: str, wants: dict[str, Any], because: list[str]) -> None:
     explanation = explained(PEAK, at=at)
     assert dict(explanation.wants) == wants
     assert list(explanation.because) == because
 
 
-def test_the_next_five_changes_with_their_reasons() -> None:
+def test_next_five_changes_have_reasons() -> None:
     document = explained(PEAK, at="2026-11-16T10:00:00Z").document()
     assert [(one["at"], one["value"]) for one in document["next"]] == [
         ("2026-11-16T11:00:00Z", 9),
@@ -84,7 +84,7 @@ def test_the_next_five_changes_with_their_reasons() -> None:
     assert {one["lane"] for one in document["next"]} == {"replicas"}
 
 
-def test_nothing_comes_after_the_last_change() -> None:
+def test_no_next_change_after_the_last_one() -> None:
     once = PEAK.replace(
         "start: {hours: 9}, end: {hours: 18}", "from: 2026-11-16T09:00:00Z, until: 2026-11-16T18:00:00Z"
     )
@@ -95,7 +95,7 @@ def test_nothing_comes_after_the_last_change() -> None:
     ]
 
 
-def test_without_a_status_the_schedule_speaks_and_the_missing_controller_is_told() -> None:
+def test_schedule_is_evaluated_and_missing_controller_listed_without_a_status() -> None:
     explanation = explained(PEAK)
     assert explanation.wants["replicas"] == 9
     assert stops(explanation) == ["no controller has reported yet"]
@@ -104,24 +104,24 @@ def test_without_a_status_the_schedule_speaks_and_the_missing_controller_is_told
 @pytest.mark.parametrize(
     ("status", "present", "what"),
     [
-        pytest.param(REPORTED, True, [], id="as the schedule says"),
+        pytest.param(REPORTED, True, [], id="status agrees with the schedule"),
         pytest.param(
             reported("2026-11-16T10:30:00Z"),
             True,
             ["the metric is still 6"],
-            id="behind",
+            id="status is behind",
         ),
-        pytest.param(reported("2026-11-16T10:30:00Z"), False, [], id="another time than that of the status"),
+        pytest.param(reported("2026-11-16T10:30:00Z"), False, [], id="another time is explained"),
     ],
 )
-def test_a_controller_that_lags_behind_is_told(status: dict[str, Any], present: bool, what: list[str]) -> None:
+def test_outdated_status_is_listed(status: dict[str, Any], present: bool, what: list[str]) -> None:
     explanation = explained(PEAK, status=status, present=present, at="2026-11-16T11:30:00Z")
     assert stops(explanation) == what
     if what:
         assert "since 2026-11-16T11:00:00Z" in explanation.stopped[0].why
 
 
-def test_who_follows_it_is_told() -> None:
+def test_autoscalers_that_read_it_are_noted() -> None:
     assert explained(PEAK, WEB, status=REPORTED).notes[-1] == (
         'HorizontalAutoscaler `web` follows it for Deployment `web`: karpenter_scheduled_capacity{name="peak"}'
     )
@@ -130,7 +130,7 @@ def test_who_follows_it_is_told() -> None:
     assert explained(PEAK, WEB.replace('"peak"', '"quiet"')).notes[-1].startswith("no HorizontalAutoscaler follows it")
 
 
-def test_calendars_count_and_missing_ones_are_told() -> None:
+def test_calendars_apply_and_missing_ones_are_listed() -> None:
     closed = PEAK.replace("name: day, ", "name: day, calendars: [{name: closed}, {name: gone}], ")
     calendar = (
         'apiVersion: springtide.dev/v1alpha1\nkind: Calendar\nmetadata: {name: closed}\nspec: {dates: ["2026-11-16"]}\n'
@@ -141,13 +141,13 @@ def test_calendars_count_and_missing_ones_are_told() -> None:
     assert not any("`closed`" in note for note in explanation.notes)
 
 
-def test_suspended_behaviours_are_named() -> None:
+def test_suspended_behaviors_are_noted() -> None:
     explanation = explained(PEAK.replace("name: lunch, ", "name: lunch, suspend: true, "))
     assert explanation.wants["replicas"] == 6
     assert "behaviour `lunch` is suspended" in explanation.because
 
 
-def test_an_object_with_errors_says_which_and_shows_what_was_last_reported() -> None:
+def test_invalid_object_lists_its_errors_and_the_last_reported_value() -> None:
     wrong = PEAK.replace("Europe/Berlin", "Europe/Berln")
     kept = written(decide_invalid("spec.schedule.timezone: it is wrong", REPORTED, None, parse_instant(MONDAY)))
     explanation = explained(wrong, status=kept)
@@ -161,16 +161,16 @@ def test_an_object_with_errors_says_which_and_shows_what_was_last_reported() -> 
     ("others", "status", "notes"),
     [
         pytest.param([GRANT], {}, ["is allowed by Grant `for-shop`"], id="granted"),
-        pytest.param([], {}, ["no Grant allows the queue"], id="not granted, and nobody has tried"),
+        pytest.param([], {}, ["no Grant allows the queue"], id="not granted, no status"),
         pytest.param(
             [],
             written(decide_queue_length(QueueLength(41), parse_instant(MONDAY), {})),
             [],
-            id="it works: no Grant was needed",
+            id="observed without a Grant",
         ),
     ],
 )
-def test_a_queue_is_told_as_it_was_seen(others: list[str], status: dict[str, Any], notes: list[str]) -> None:
+def test_queue_is_explained_from_the_status(others: list[str], status: dict[str, Any], notes: list[str]) -> None:
     explanation = explained(QUEUE, *others, status=status, at=MONDAY)
     assert explanation.headline == ("length 41" if status else "nothing yet")
     assert [any(part in note for note in explanation.notes) for part in notes] == [True] * len(notes)

@@ -1,4 +1,4 @@
-"""The sums of groups of nodes, kept change by change, against sums that are made anew each time."""
+"""Incremental sums of node groups, against sums that are computed anew after each change."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ changes = st.lists(
 
 
 @dataclass
-class Naive:
-    """All that there is; sums are made when somebody asks."""
+class ReferenceOccupancy:
+    """All nodes and pods; sums are computed on each call."""
 
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     pods: dict[str, PodRecord] = field(default_factory=dict)
@@ -80,21 +80,21 @@ class Naive:
 
 @settings(max_examples=200, deadline=None)
 @given(changes)
-def test_the_sums_are_those_of_what_there_is(steps: list[tuple[str, Any, Any]]) -> None:
-    """After every change every group that is kept has its sums, and whoever asks for it was told of a change."""
-    told: set[GroupLabel] = set()
+def test_incremental_sums_match_the_reference(steps: list[tuple[str, Any, Any]]) -> None:
+    """After every change the sums of each kept group are right, and the subscriber was notified if they changed."""
+    notified: set[GroupLabel] = set()
     kept: dict[GroupLabel, GroupTotals] = {}
-    naive, occupancy = Naive(), GroupOccupancy(told.add)
+    reference, occupancy = ReferenceOccupancy(), GroupOccupancy(notified.add)
     for kind, what, new in steps:
-        told.clear()
+        notified.clear()
         if kind == "keep":
             occupancy.keep(what)
-            kept[what] = naive.of(what)
+            kept[what] = reference.of(what)
         elif kind == "forget":
             occupancy.forget(what)
             kept.pop(what, None)
         else:
-            held: dict[str, Any] = naive.nodes if kind == "node" else naive.pods
+            held: dict[str, Any] = reference.nodes if kind == "node" else reference.pods
             delta = Delta(Key("", what), held.pop(what, None), new)
             if new is not None:
                 held[what] = new
@@ -102,5 +102,5 @@ def test_the_sums_are_those_of_what_there_is(steps: list[tuple[str, Any, Any]]) 
             changed(delta)
         for label, before in kept.items():
             kept[label] = occupancy.of(label)
-            assert kept[label] == naive.of(label)
-            assert label in told or kept[label] == before
+            assert kept[label] == reference.of(label)
+            assert label in notified or kept[label] == before

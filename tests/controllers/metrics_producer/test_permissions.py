@@ -1,6 +1,6 @@
-"""What the controller may do: read what metrics are made from, and write the status of producers.
+"""Permissions of the controller, and the metrics that are expected of a spec.
 
-What a producer will export is known from what its author has written, right or wrong.
+The expected metrics of a producer are known from its spec, valid or not.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from springtide.controllers.metrics_producer.decide import SCHEDULE_METRICS
 from springtide.controllers.metrics_producer.records import expected_metrics
 
 
-def test_the_permissions_are_those_that_are_used() -> None:
-    """Whatever is watched can be read, and nothing else is written."""
+def test_controller_reads_watched_kinds_and_writes_only_the_status() -> None:
+    """Every watched kind can be read, and only the status of producers is written."""
     needed = {
         (str(permission.resource), verb, permission.subresource)
         for permission in MetricsProducerController.permissions
@@ -46,21 +46,21 @@ QUEUE = ("karpenter_queue_length", "karpenter_queue_oldest_message_age_seconds")
     ("spec", "metrics"),
     [
         pytest.param({"schedule": {"behaviors": []}}, SCHEDULE_METRICS, id="a schedule"),
-        pytest.param({"schedule": "wrong"}, SCHEDULE_METRICS, id="one that cannot be read"),
+        pytest.param({"schedule": "wrong"}, SCHEDULE_METRICS, id="an unreadable schedule"),
         pytest.param({"queue": {}}, QUEUE, id="a queue"),
-        pytest.param({"queue": {}, "schedule": {}}, (*SCHEDULE_METRICS, *QUEUE), id="too many"),
-        pytest.param({"queue": {}, "schedule": None}, QUEUE, id="one that is null"),
-        pytest.param({"pendingCapacity": {}}, (), id="what is not computed yet"),
-        pytest.param({}, (), id="nothing"),
+        pytest.param({"queue": {}, "schedule": {}}, (*SCHEDULE_METRICS, *QUEUE), id="two sources"),
+        pytest.param({"queue": {}, "schedule": None}, QUEUE, id="a null schedule"),
+        pytest.param({"pendingCapacity": {}}, (), id="pending capacity"),
+        pytest.param({}, (), id="an empty spec"),
         pytest.param(None, (), id="no spec"),
-        pytest.param("wrong", (), id="no object"),
+        pytest.param("wrong", (), id="a spec that is no object"),
     ],
 )
 def test_expected_metrics(spec: Any, metrics: tuple[str, ...]) -> None:
     assert expected_metrics(msgspec.json.encode(spec)) == metrics
 
 
-def test_reserved_capacity_has_nine() -> None:
+def test_reserved_capacity_has_nine_metrics() -> None:
     found = expected_metrics(b'{"reservedCapacity": {}}')
 
     assert len(found) == 9

@@ -1,4 +1,4 @@
-"""Queues through the controller: how often they are asked, what is exported, and what happens when nobody answers."""
+"""Queues through the controller: polling intervals, exported series, and failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.controllers.metrics_producer.harness import (
-    Stage,
+    ProducerHarness,
     conditions_of,
     daily,
     events_of,
@@ -38,225 +38,228 @@ DOWN = QueueError("NoAnswer", "sqs has not answered", retryable=True)
 
 
 @dataclass(slots=True)
-class Waiting(QueueReader):
-    """Queues that a test fills."""
+class FakeQueueReader(QueueReader):
+    """Answers every read with the length or error that the test sets."""
 
     answer: QueueLength | Exception = field(default_factory=lambda: QueueLength(41))
-    asked: list[str] = field(default_factory=list)
-    meanwhile: Callable[[], Awaitable[None]] | None = None
+    reads: list[str] = field(default_factory=list)
+    before_answer: Callable[[], Awaitable[None]] | None = None
 
     def target(self, queue: QueueSpec) -> QueueTarget | None:
         return QueueTarget(GrantedResource.QUEUE, queue.id)
 
     async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-        self.asked.append(f"{namespace} {queue.id}")
-        if self.meanwhile is not None:
-            await self.meanwhile()
+        self.reads.append(f"{namespace} {queue.id}")
+        if self.before_answer is not None:
+            await self.before_answer()
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
-    def becomes(self, answer: QueueLength | Exception) -> Action:
+    def set_answer(self, answer: QueueLength | Exception) -> Action:
         async def act(world: World) -> None:
             self.answer = answer
 
         return act
 
 
-def _stage(queues: Waiting, *, trusting: bool = True) -> Stage:
-    return Stage(offered=(GrantPolicy(everything=trusting), queues))
+def _harness(queues: FakeQueueReader, *, allow_all: bool = True) -> ProducerHarness:
+    return ProducerHarness(extra_services=(GrantPolicy(everything=allow_all), queues))
 
 
-def test_a_queue_is_asked_every_quarter_of_a_minute() -> None:
+def test_queue_is_read_every_fifteen_seconds() -> None:
     """The metric follows; the status is written only when the length changes."""
-    queues = Waiting()
-    stage = _stage(queues)
+    queues = FakeQueueReader()
+    harness = _harness(queues)
 
     outcome = (
-        stage.playing(START, QUEUE)
-        .at("70s", stage.note(metric=LENGTH), queues.becomes(QueueLength(7, 90)))
-        .at("90s", stage.note(metric=LENGTH), stage.note(metric=AGE))
+        harness.scenario(START, QUEUE)
+        .at("70s", harness.record_value(metric=LENGTH), queues.set_answer(QueueLength(7, 90)))
+        .at("90s", harness.record_value(metric=LENGTH), harness.record_value(metric=AGE))
         .run("2m")
     )
 
-    assert stage.seen == [41, 7, 90]
-    assert len(queues.asked) == 8
-    assert set(queues.asked) == {f"default {ARN}"}
+    assert harness.recorded == [41, 7, 90]
+    assert len(queues.reads) == 8
+    assert set(queues.reads) == {f"default {ARN}"}
     assert status_of(outcome)["queue"] == {"length": 7, "oldestMessageAgeSeconds": 90}
     assert conditions_of(outcome)["Ready"] == ("True", "Ready")
     assert writes_of(outcome) == ["2026-06-01T08:00:00Z", "2026-06-01T08:01:15Z"]
 
 
-def test_an_age_that_nobody_tells_is_not_exported() -> None:
-    """No number is better than a wrong one."""
-    stage = _stage(Waiting())
+def test_unknown_age_is_not_exported() -> None:
+    """A missing series is better than a wrong value."""
+    harness = _harness(FakeQueueReader())
 
-    outcome = stage.playing(START, QUEUE).at("1m", stage.note(metric=AGE)).run("2m")
+    outcome = harness.scenario(START, QUEUE).at("1m", harness.record_value(metric=AGE)).run("2m")
 
-    assert stage.seen == ["absent"]
+    assert harness.recorded == ["absent"]
     assert status_of(outcome)["queue"] == {"length": 41}
 
 
-def test_a_failure_leaves_the_last_value_which_grows_old() -> None:
-    """Why is said once, in a condition and an event; when it answers again, all is well."""
-    queues = Waiting()
-    stage = _stage(queues)
+def test_last_value_stays_and_ages_during_a_failure() -> None:
+    """One event and a condition report the failure; the condition recovers with the next answer."""
+    queues = FakeQueueReader()
+    harness = _harness(queues)
 
     async def look(world: World) -> None:
-        reading = stage.reading()
-        assert reading is not None
-        stage.seen.append((reading.values[LENGTH], reading.age(world.clock.now())))
+        series = harness.series()
+        assert series is not None
+        harness.recorded.append((series.values[LENGTH], series.age(world.clock.now())))
 
-    scenario = stage.playing(START, QUEUE).at("20s", queues.becomes(DOWN)).at("60s", look).at("10m", look)
+    scenario = harness.scenario(START, QUEUE).at("20s", queues.set_answer(DOWN)).at("60s", look).at("10m", look)
     broken = scenario.run("11m")
     queues.answer = QueueLength(41)
-    mended = scenario.at("11m", queues.becomes(QueueLength(5))).at("16m", look).run("17m")
+    corrected = scenario.at("11m", queues.set_answer(QueueLength(5))).at("16m", look).run("17m")
 
-    assert stage.seen == [(41, 30), (41, 570), (41, 30), (41, 570), (5, 0)]
+    assert harness.recorded == [(41, 30), (41, 570), (41, 30), (41, 570), (5, 0)]
     assert conditions_of(broken)["Active"] == ("False", "NoAnswer")
     assert status_of(broken)["queue"] == {"length": 41}
     assert events_of(broken) == [("Warning", "NoAnswer", "sqs has not answered")]
     assert writes_of(broken) == ["2026-06-01T08:00:00Z", "2026-06-01T08:00:30Z"]
-    assert conditions_of(mended)["Ready"] == ("True", "Ready")
+    assert conditions_of(corrected)["Ready"] == ("True", "Ready")
 
 
 @pytest.mark.parametrize(
     ("failure", "pauses"),
     [
-        pytest.param(None, [15], id="an-answer"),
-        pytest.param(DOWN, [15, 30, 60, 120, 240, 240], id="no-answer"),
-        pytest.param(QueueError("QueueNotFound", "", retryable=False), [300, 300], id="somebody-has-to-act"),
+        pytest.param(None, [15], id="answer"),
+        pytest.param(DOWN, [15, 30, 60, 120, 240, 240], id="no answer"),
+        pytest.param(QueueError("QueueNotFound", "", retryable=False), [300, 300], id="permanent failure"),
     ],
 )
-def test_who_keeps_failing_is_asked_less(failure: QueueError | None, pauses: list[int]) -> None:
-    """The pauses grow, up to a limit; where it is of no use, the pause is long at once."""
+def test_backoff_grows_with_failures(failure: QueueError | None, pauses: list[int]) -> None:
+    """It is limited; a permanent failure has the longest delay at once."""
     assert [queue_pause(failure, failures) for failures in range(1, len(pauses) + 1)] == pauses
 
 
-def test_after_a_restart_the_last_value_is_there_while_nobody_answers() -> None:
-    """It is read from the status, as old as the failure."""
-    queues = Waiting()
-    stage = _stage(queues)
+def test_last_value_is_restored_from_the_status_after_a_restart() -> None:
+    """Its age is the time since the failure began."""
+    queues = FakeQueueReader()
+    harness = _harness(queues)
 
     async def look(world: World) -> None:
-        reading = stage.reading()
-        stage.seen.append(None if reading is None else (reading.values[LENGTH], reading.age(world.clock.now())))
+        series = harness.series()
+        harness.recorded.append(None if series is None else (series.values[LENGTH], series.age(world.clock.now())))
 
     (
-        stage.playing(START, QUEUE)
-        .at("20s", queues.becomes(DOWN))
+        harness.scenario(START, QUEUE)
+        .at("20s", queues.set_answer(DOWN))
         .at("60s", crash("springtide-0", downtime=10))
         .at("90s", look)
         .run("2m")
     )
 
-    assert stage.seen == [(41, 60)]
+    assert harness.recorded == [(41, 60)]
 
 
-def test_one_that_never_answered_has_no_value() -> None:
-    """There is a condition, and no number."""
-    queues = Waiting(answer=DOWN)
-    stage = _stage(queues)
+def test_queue_that_never_answered_has_no_series() -> None:
+    """The condition reports the failure."""
+    queues = FakeQueueReader(answer=DOWN)
+    harness = _harness(queues)
 
-    outcome = stage.playing(START, QUEUE).at("1m", stage.note(metric=LENGTH)).run("2m")
+    outcome = harness.scenario(START, QUEUE).at("1m", harness.record_value(metric=LENGTH)).run("2m")
 
-    assert stage.seen == ["absent"]
+    assert harness.recorded == ["absent"]
     assert "queue" not in status_of(outcome)
 
 
-def test_a_bug_in_a_reader_is_a_failure_as_any_other() -> None:
-    """It is logged, and asked again."""
-    queues = Waiting(answer=ZeroDivisionError("oops"))
-    stage = _stage(queues)
+def test_unexpected_exception_of_a_reader_is_a_failure() -> None:
+    """It is logged, and the queue is read again."""
+    queues = FakeQueueReader(answer=ZeroDivisionError("oops"))
+    harness = _harness(queues)
 
     outcome = (
-        stage.playing(START, QUEUE).tolerating(ZeroDivisionError).at("40s", queues.becomes(QueueLength(3))).run("2m")
+        harness.scenario(START, QUEUE)
+        .tolerating(ZeroDivisionError)
+        .at("40s", queues.set_answer(QueueLength(3)))
+        .run("2m")
     )
 
     assert status_of(outcome)["queue"] == {"length": 3}
 
 
-def test_a_slow_queue_keeps_no_schedule_waiting() -> None:
-    """However many there are that take for ever to answer."""
-    queues = Waiting()
-    stage = _stage(queues)
+def test_slow_queues_do_not_delay_schedules() -> None:
+    """Any number of queues may hang."""
+    queues = FakeQueueReader()
+    harness = _harness(queues)
     slow = [producer(f"slow-{number}", queue={"type": "AWSSQSQueue", "id": f"{ARN}-{number}"}) for number in range(40)]
 
     async def take_long(world: World) -> None:
-        queues.meanwhile = lambda: world.clock.sleep(100_000)
+        queues.before_answer = lambda: world.clock.sleep(100_000)
 
     outcome = (
-        stage.playing(START, producer(schedule=schedule(daily(3, "9", "17"))))
+        harness.scenario(START, producer(schedule=schedule(daily(3, "9", "17"))))
         .at("1s", take_long)
         .at("2s", create(*slow))
         .run("2h")
     )
 
     assert writes_of(outcome)[-1] == "2026-06-01T09:00:00Z"
-    assert len(queues.asked) == MOST_PER_NAMESPACE
+    assert len(queues.reads) == MOST_PER_NAMESPACE
 
 
-def test_an_answer_that_does_not_come_lets_the_last_one_grow_old() -> None:
-    """A question that hangs is no failure yet, and yet the value is not fresh."""
-    queues = Waiting()
-    stage = _stage(queues)
+def test_last_value_ages_while_a_read_hangs() -> None:
+    """A hanging read is not a failure yet, but the value is not fresh."""
+    queues = FakeQueueReader()
+    harness = _harness(queues)
 
     async def hang(world: World) -> None:
-        queues.meanwhile = lambda: world.clock.sleep(100_000)
+        queues.before_answer = lambda: world.clock.sleep(100_000)
 
     async def look(world: World) -> None:
-        reading = stage.reading()
-        assert reading is not None
-        stage.seen.append((reading.values[LENGTH], reading.age(world.clock.now())))
+        series = harness.series()
+        assert series is not None
+        harness.recorded.append((series.values[LENGTH], series.age(world.clock.now())))
 
-    stage.playing(START, QUEUE).at("1s", hang).at("20s", look).at("2m", look).run("3m")
+    harness.scenario(START, QUEUE).at("1s", hang).at("20s", look).at("2m", look).run("3m")
 
-    assert stage.seen == [(41, 0), (41, 90)]
-
-
-def test_an_edit_of_the_queue_counts_at_once() -> None:
-    """The old one is asked no more."""
-    queues = Waiting()
-    stage = _stage(queues)
-
-    stage.playing(START, QUEUE).at("20s", edit("MetricsProducer", "web", {"spec": {"queue": {"id": f"{ARN}-2"}}})).run(
-        "1m"
-    )
-
-    assert [one.rpartition(":")[2] for one in queues.asked] == ["jobs", "jobs", "jobs-2", "jobs-2", "jobs-2"]
+    assert harness.recorded == [(41, 0), (41, 90)]
 
 
-def test_a_producer_that_goes_is_asked_for_no_more() -> None:
-    """Its series goes with it."""
-    queues = Waiting()
-    stage = _stage(queues)
+def test_changed_queue_is_read_at_once() -> None:
+    """The former queue is not read again."""
+    queues = FakeQueueReader()
+    harness = _harness(queues)
 
-    stage.playing(START, QUEUE).at("20s", delete("MetricsProducer", "web")).run("2m")
+    harness.scenario(START, QUEUE).at(
+        "20s", edit("MetricsProducer", "web", {"spec": {"queue": {"id": f"{ARN}-2"}}})
+    ).run("1m")
 
-    assert (len(queues.asked), stage.reading()) == (2, None)
+    assert [one.rpartition(":")[2] for one in queues.reads] == ["jobs", "jobs", "jobs-2", "jobs-2", "jobs-2"]
 
 
-@pytest.mark.parametrize("answer", [pytest.param(DOWN, id="no-answer"), pytest.param(QueueLength(2), id="an-answer")])
-def test_a_queue_takes_the_place_of_a_schedule(answer: QueueLength | QueueError) -> None:
-    """Whether it answers or not, nothing of the schedule is left."""
-    queues = Waiting(answer=answer)
-    stage = _stage(queues)
+def test_queue_of_a_deleted_producer_is_not_read() -> None:
+    """Its series is removed."""
+    queues = FakeQueueReader()
+    harness = _harness(queues)
+
+    harness.scenario(START, QUEUE).at("20s", delete("MetricsProducer", "web")).run("2m")
+
+    assert (len(queues.reads), harness.series()) == (2, None)
+
+
+@pytest.mark.parametrize("answer", [pytest.param(DOWN, id="no answer"), pytest.param(QueueLength(2), id="answer")])
+def test_queue_replaces_a_schedule(answer: QueueLength | QueueError) -> None:
+    """The series and status of the schedule are removed, also if the queue does not answer."""
+    queues = FakeQueueReader(answer=answer)
+    harness = _harness(queues)
     other = {"spec": {"schedule": None, "queue": QUEUE["spec"]["queue"]}}
 
     outcome = (
-        stage.playing(START, producer(schedule=schedule(daily(3, "9", "17"))))
-        .at("20s", stage.note(), edit("MetricsProducer", "web", other))
-        .at("40s", stage.note(), stage.note(metric=LENGTH))
+        harness.scenario(START, producer(schedule=schedule(daily(3, "9", "17"))))
+        .at("20s", harness.record_value(), edit("MetricsProducer", "web", other))
+        .at("40s", harness.record_value(), harness.record_value(metric=LENGTH))
         .run("1m")
     )
 
     length = answer.length if isinstance(answer, QueueLength) else "absent"
-    assert stage.seen == [1, "absent", length]
+    assert harness.recorded == [1, "absent", length]
     assert "scheduledCapacity" not in status_of(outcome)
 
 
 class TestGrants:
-    """Whom objects of a namespace may ask, where nobody is trusted with everything."""
+    """Queues that a namespace may read when Grants are required."""
 
     GRANT: Object = {
         "apiVersion": "springtide.dev/v1alpha1",
@@ -265,80 +268,80 @@ class TestGrants:
         "spec": {"namespaces": ["default"], "queues": ["arn:aws:sqs:*:*:jobs"]},
     }
 
-    def test_without_a_grant_nobody_is_asked(self) -> None:
+    def test_queue_is_not_read_without_a_grant(self) -> None:
         """The condition says what to write."""
-        queues = Waiting()
-        stage = _stage(queues, trusting=False)
+        queues = FakeQueueReader()
+        harness = _harness(queues, allow_all=False)
 
-        outcome = stage.playing(START, QUEUE).run("2m")
+        outcome = harness.scenario(START, QUEUE).run("2m")
 
-        assert queues.asked == []
+        assert queues.reads == []
         active = status_of(outcome)["conditions"]["Active"]
         assert (active["status"], active["reason"]) == ("False", "NotGranted")
         assert "list it under `queues` of a Grant" in active["message"]
         assert writes_of(outcome) == ["2026-06-01T08:00:00Z"]
 
-    def test_a_grant_that_comes_and_goes(self) -> None:
-        """It counts at once; when it goes, what was learnt is taken back."""
-        queues = Waiting()
-        stage = _stage(queues, trusting=False)
+    def test_grant_takes_effect_and_ends_at_once(self) -> None:
+        """When the Grant is deleted, the series and the status are removed."""
+        queues = FakeQueueReader()
+        harness = _harness(queues, allow_all=False)
 
         outcome = (
-            stage.playing(START, QUEUE)
+            harness.scenario(START, QUEUE)
             .at("10s", create(self.GRANT))
-            .at("20s", stage.note(metric=LENGTH), delete("Grant", "jobs"))
-            .at("60s", stage.note(metric=LENGTH))
+            .at("20s", harness.record_value(metric=LENGTH), delete("Grant", "jobs"))
+            .at("60s", harness.record_value(metric=LENGTH))
             .run("2m")
         )
 
-        assert stage.seen == [41, "absent"]
-        assert len(queues.asked) == 1
+        assert harness.recorded == [41, "absent"]
+        assert len(queues.reads) == 1
         assert "queue" not in status_of(outcome)
 
-    def test_a_grant_that_comes_back(self) -> None:
-        """The queue is asked anew, at once: what was known before is not shown again."""
-        queues = Waiting()
-        stage = _stage(queues, trusting=False)
+    def test_recreated_grant_reads_the_queue_again(self) -> None:
+        """The former value is not exported again."""
+        queues = FakeQueueReader()
+        harness = _harness(queues, allow_all=False)
 
         (
-            stage.playing(START, QUEUE, self.GRANT)
+            harness.scenario(START, QUEUE, self.GRANT)
             .at("5s", delete("Grant", "jobs"))
-            .at("6s", queues.becomes(QueueLength(9)), create(self.GRANT))
-            .at("7s", stage.note(metric=LENGTH))
+            .at("6s", queues.set_answer(QueueLength(9)), create(self.GRANT))
+            .at("7s", harness.record_value(metric=LENGTH))
             .run("10s")
         )
 
-        assert stage.seen == [9]
+        assert harness.recorded == [9]
 
-    def test_a_grant_for_others_is_none(self) -> None:
-        """Neither another namespace nor another queue helps."""
-        queues = Waiting()
-        stage = _stage(queues, trusting=False)
+    def test_grants_for_other_namespaces_or_queues_do_not_apply(self) -> None:
+        """One Grant names another namespace, the other one another queue."""
+        queues = FakeQueueReader()
+        harness = _harness(queues, allow_all=False)
         elsewhere = {**self.GRANT, "metadata": {"name": "a"}, "spec": {**self.GRANT["spec"], "namespaces": ["other"]}}
         another = {**self.GRANT, "metadata": {"name": "b"}, "spec": {**self.GRANT["spec"], "queues": [f"{ARN}s"]}}
 
-        stage.playing(START, QUEUE, elsewhere, another).run("2m")
+        harness.scenario(START, QUEUE, elsewhere, another).run("2m")
 
-        assert queues.asked == []
+        assert queues.reads == []
 
 
-def test_a_namespace_whose_queues_never_answer_keeps_no_other_waiting() -> None:
-    """However many it has: there are places left for others."""
+def test_hanging_queues_of_a_namespace_do_not_delay_others() -> None:
+    """The number of concurrent reads is limited for each namespace."""
 
-    class Deaf(Waiting):
+    class HangingQueueReader(FakeQueueReader):
         async def read(self, queue: QueueSpec, *, namespace: str) -> QueueLength:
-            self.asked.append(namespace)
-            if namespace == "deaf":
+            self.reads.append(namespace)
+            if namespace == "hanging":
                 await asyncio.Event().wait()
             return QueueLength(3)
 
-    queues = Deaf()
-    stage = _stage(queues)
-    deaf = [producer(f"deaf-{number:02}", queue=QUEUE["spec"]["queue"]) for number in range(2 * MOST_CONCURRENT)]
-    for one in deaf:
-        one["metadata"]["namespace"] = "deaf"
+    queues = HangingQueueReader()
+    harness = _harness(queues)
+    hanging = [producer(f"hanging-{number:02}", queue=QUEUE["spec"]["queue"]) for number in range(2 * MOST_CONCURRENT)]
+    for one in hanging:
+        one["metadata"]["namespace"] = "hanging"
 
-    stage.playing(START, *deaf).at("10s", create(QUEUE)).at("30s", stage.note(metric=LENGTH)).run("40s")
+    harness.scenario(START, *hanging).at("10s", create(QUEUE)).at("30s", harness.record_value(metric=LENGTH)).run("40s")
 
-    assert stage.seen == [3]
-    assert queues.asked.count("deaf") == MOST_PER_NAMESPACE
+    assert harness.recorded == [3]
+    assert queues.reads.count("hanging") == MOST_PER_NAMESPACE

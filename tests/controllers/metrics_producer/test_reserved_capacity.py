@@ -1,4 +1,4 @@
-"""Reserved capacity through the controller: which nodes count, what pods take, and how often people are told."""
+"""Reserved capacity through the controller: counted nodes, requests of pods, and the rate of status writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.controllers.metrics_producer.harness import Stage, conditions_of, producer, status_of, writes_of
+from tests.controllers.metrics_producer.harness import ProducerHarness, conditions_of, producer, status_of, writes_of
 
 from springtide.cluster.resources import NODES, PODS, Key, Object
 from springtide.cluster.transport import Patch, Write
@@ -23,7 +23,7 @@ GI = 1 << 30
 def node(
     name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", labels: Object = GROUP, **spec: Any
 ) -> Object:
-    """Write a node."""
+    """Build a node."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -37,7 +37,7 @@ def node(
 
 
 def pod(name: str, node_name: str, *, init: Any = None, overhead: Any = None, **requests: str) -> Object:
-    """Write a pod that is on a node."""
+    """Build a pod that is bound to a node."""
     main = {"name": "main", "image": "i", "resources": {"requests": requests}}
     spec: Object = {"containers": [main], "terminationGracePeriodSeconds": 0}
     if node_name:
@@ -50,13 +50,13 @@ def pod(name: str, node_name: str, *, init: Any = None, overhead: Any = None, **
 
 
 def container(name: str, restart: str | None = None, **requests: str) -> Object:
-    """Write an init container."""
+    """Build an init container."""
     always = {"restartPolicy": restart} if restart else {}
     return {"name": name, "image": "i", "resources": {"requests": requests}, **always}
 
 
 def finish(name: str, phase: str) -> Action:
-    """A pod comes to its end."""
+    """Return an action that sets the phase of a pod."""
 
     async def act(world: World) -> None:
         patch = Patch.merge({"status": {"phase": phase}})
@@ -66,7 +66,7 @@ def finish(name: str, phase: str) -> Action:
 
 
 def unready(name: str) -> Action:
-    """A node is not ready any more."""
+    """Return an action that makes a node not ready."""
 
     async def act(world: World) -> None:
         patch = Patch.merge({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
@@ -78,66 +78,68 @@ def unready(name: str) -> Action:
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        pytest.param((), {"cpu": "NaN%, 0/0", "memory": "NaN%, 0/0", "pods": "NaN%, 0/0"}, id="H18-no-nodes"),
+        pytest.param((), {"cpu": "NaN%, 0/0", "memory": "NaN%, 0/0", "pods": "NaN%, 0/0"}, id="no nodes"),
         pytest.param(
             (node("n1"),),
             {"cpu": "0.00%, 0/4", "memory": "0.00%, 0/8Gi", "pods": "0.00%, 0/110"},
-            id="an-empty-node",
+            id="empty node",
         ),
         pytest.param(
             (node("n1"), node("n2"), pod("p", "n1", cpu="500m", memory="1Gi"), pod("q", "n2", cpu="1", memory="512Mi")),
             {"cpu": "18.75%, 1500m/8", "memory": "9.38%, 1536Mi/16Gi", "pods": "0.91%, 2/220"},
-            id="two-nodes-and-two-pods",
+            id="two nodes and two pods",
         ),
         pytest.param(
             (node("n1"), node("n2", labels={"group": "b"}), pod("p", "n2", cpu="1"), pod("q", "", cpu="1")),
             {"cpu": "0.00%, 0/4", "memory": "0.00%, 0/8Gi", "pods": "0.00%, 0/110"},
-            id="pods-of-other-nodes-and-of-none",
+            id="pods of other nodes and unbound pods do not count",
         ),
         pytest.param(
             (node("n1"), node("n2", unschedulable=True), pod("p", "n2", cpu="1")),
             {"cpu": "0.00%, 0/4", "memory": "0.00%, 0/8Gi", "pods": "0.00%, 0/110"},
-            id="a-cordoned-node-does-not-count",
+            id="cordoned node does not count",
         ),
         pytest.param(
             (node("n1"), pod("p", "n1", init=[container("i", cpu="2"), container("j", cpu="1")], cpu="500m")),
             {"cpu": "50.00%, 2/4", "memory": "0.00%, 0/8Gi", "pods": "0.91%, 1/110"},
-            id="init-containers-one-at-a-time",
+            id="init containers run one at a time",
         ),
         pytest.param(
             (node("n1"), pod("p", "n1", init=[container("s", "Always", cpu="1")], cpu="500m")),
             {"cpu": "37.50%, 1500m/4", "memory": "0.00%, 0/8Gi", "pods": "0.91%, 1/110"},
-            id="sidecars-run-beside",
+            id="sidecars run beside containers",
         ),
         pytest.param(
             (node("n1", memory="1000001"), pod("p", "n1", memory="1")),
             {"cpu": "0.00%, 0/4", "memory": "0.00%, 1/1000001", "pods": "0.91%, 1/110"},
-            id="memory-that-is-not-made-of-binary-units",
+            id="memory in decimal units",
         ),
     ],
 )
-def test_what_is_reserved(objects: tuple[Object, ...], expected: Object) -> None:
+def test_status_has_reserved_and_total_resources(objects: tuple[Object, ...], expected: Object) -> None:
     """The status has a line for each resource, and the producer is ready."""
-    outcome = Stage().playing(START, *objects, RESERVED).run("1m")
+    outcome = ProducerHarness().scenario(START, *objects, RESERVED).run("1m")
 
     assert status_of(outcome)["reservedCapacity"] == expected
     assert conditions_of(outcome)["Ready"] == ("True", "Ready")
 
 
-def test_the_metrics_are_exact() -> None:
-    """Reserved, capacity and the part of it, in cores, bytes and pods."""
-    stage = Stage()
+def test_metrics_are_exact() -> None:
+    """Reserved amount, capacity and utilization, in cores, bytes and pods."""
+    harness = ProducerHarness()
 
     async def look(world: World) -> None:
-        reading = stage.reading()
-        assert reading is not None
-        stage.seen.append(
-            {name.removeprefix("karpenter_reserved_capacity_"): value for name, value in reading.values.items()}
+        series = harness.series()
+        assert series is not None
+        harness.recorded.append(
+            {name.removeprefix("karpenter_reserved_capacity_"): value for name, value in series.values.items()}
         )
 
-    stage.playing(START, node("n1", cpu="3"), pod("p", "n1", cpu="1", memory="2Gi"), RESERVED).at("30s", look).run("1m")
+    harness.scenario(START, node("n1", cpu="3"), pod("p", "n1", cpu="1", memory="2Gi"), RESERVED).at("30s", look).run(
+        "1m"
+    )
 
-    assert stage.seen == [
+    assert harness.recorded == [
         {
             "cpu_reserved": 1,
             "cpu_capacity": 3,
@@ -152,26 +154,26 @@ def test_the_metrics_are_exact() -> None:
     ]
 
 
-def test_there_is_no_part_of_nothing() -> None:
-    """Without nodes the utilization is what Prometheus calls NaN, and the amounts are 0."""
-    stage = Stage()
+def test_utilization_is_nan_without_nodes() -> None:
+    """The amounts are 0."""
+    harness = ProducerHarness()
     prefix = "karpenter_reserved_capacity_cpu_"
 
-    stage.playing(START, RESERVED).at(
-        "30s", stage.note(metric=f"{prefix}utilization"), stage.note(metric=f"{prefix}capacity")
+    harness.scenario(START, RESERVED).at(
+        "30s", harness.record_value(metric=f"{prefix}utilization"), harness.record_value(metric=f"{prefix}capacity")
     ).run("1m")
 
-    assert stage.seen == [None, 0]
+    assert harness.recorded == [None, 0]
 
 
-def test_it_follows_what_happens() -> None:
-    """Pods come, end and go; nodes come, fail, are labelled otherwise and go."""
-    stage = Stage()
+def test_status_follows_pods_and_nodes() -> None:
+    """Pods are created, finish and are deleted; nodes are added, fail, change labels and are deleted."""
+    harness = ProducerHarness()
     metric = "karpenter_reserved_capacity_cpu_"
-    look = (stage.note(metric=f"{metric}reserved"), stage.note(metric=f"{metric}capacity"))
+    look = (harness.record_value(metric=f"{metric}reserved"), harness.record_value(metric=f"{metric}capacity"))
 
     (
-        stage.playing(START, node("n1"), pod("p", "n1", cpu="1"), RESERVED)
+        harness.scenario(START, node("n1"), pod("p", "n1", cpu="1"), RESERVED)
         .at("10s", *look, create(pod("q", "n1", cpu="2")))
         .at("20s", *look, finish("p", "Succeeded"))
         .at("30s", *look, create(node("n2"), pod("r", "n2", cpu="1")))
@@ -184,31 +186,31 @@ def test_it_follows_what_happens() -> None:
         .run("2m")
     )
 
-    steps = list(zip(stage.seen[::2], stage.seen[1::2], strict=True))
+    steps = list(zip(harness.recorded[::2], harness.recorded[1::2], strict=True))
     assert steps == [(1, 4), (3, 4), (2, 4), (3, 8), (2, 4), (0, 4), (0, 0), (0, 4), (0, 0)]
 
 
-def test_a_flood_of_pods_is_told_once_in_a_second() -> None:
-    """However many come, and the last word is right."""
-    stage = Stage()
+def test_status_is_written_at_most_once_a_second() -> None:
+    """The last write has the final sums."""
+    harness = ProducerHarness()
 
     async def flood(world: World) -> None:
         for number in range(200):
             await world.clock.sleep(0.01)
             await create(pod(f"p-{number}", "n1", cpu="10m"))(world)
 
-    outcome = stage.playing(START, node("n1"), RESERVED).at("10s", flood).run("1m")
+    outcome = harness.scenario(START, node("n1"), RESERVED).at("10s", flood).run("1m")
 
     assert status_of(outcome)["reservedCapacity"]["cpu"] == "50.00%, 2/4"
     assert len(writes_of(outcome)) <= 6
 
 
-def test_idling_writes_nothing() -> None:
-    """A node that only says that it is there changes nothing."""
-    stage = Stage()
+def test_node_heartbeats_cause_no_writes() -> None:
+    """A heartbeat does not change the sums."""
+    harness = ProducerHarness()
 
     outcome = (
-        stage.playing(START, node("n1"), RESERVED)
+        harness.scenario(START, node("n1"), RESERVED)
         .every("10s", edit("Node", "n1", {"metadata": {"annotations": {"seen": "again"}}}))
         .run("10m")
     )
@@ -216,13 +218,13 @@ def test_idling_writes_nothing() -> None:
     assert writes_of(outcome) == ["2026-06-01T08:00:00Z"]
 
 
-def test_another_label_is_another_group() -> None:
-    """An edit of the selector counts at once, and of two producers each has its own group."""
-    stage = Stage()
+def test_changed_selector_takes_effect_at_once() -> None:
+    """Each of two producers has its own group."""
+    harness = ProducerHarness()
     other = producer("api", reservedCapacity={"nodeSelector": {"group": "b"}})
 
     outcome = (
-        stage.playing(START, node("n1"), node("n2", cpu="16", labels={"group": "b"}), RESERVED, other)
+        harness.scenario(START, node("n1"), node("n2", cpu="16", labels={"group": "b"}), RESERVED, other)
         .at("10s", edit("MetricsProducer", "web", {"spec": {"reservedCapacity": {"nodeSelector": {"group": "b"}}}}))
         .at("20s", delete("MetricsProducer", "web"))
         .at("30s", create(pod("p", "n2", cpu="4")))
@@ -230,4 +232,4 @@ def test_another_label_is_another_group() -> None:
     )
 
     assert status_of(outcome, "api")["reservedCapacity"]["cpu"] == "25.00%, 4/16"
-    assert stage.reading("web") is None
+    assert harness.series("web") is None

@@ -1,4 +1,4 @@
-"""Clusters in which somebody else owns the CRD: its schema has no place for fields of ours."""
+"""Clusters with the upstream CRD, whose schema does not have the additional fields of Springtide."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def _definition(flavour: Flavour) -> Object:
     return next(one for one in all_crds(flavour) if one["metadata"]["name"] == NAME)
 
 
-def _play(story: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[None]], written: Object) -> None:
-    """Play with nothing but the stock schema of producers: no calendars, and no grants."""
+def _run(story: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[None]], written: Object) -> None:
+    """Run with only the upstream schema of producers: no calendars and no grants."""
 
     async def main(clock: VirtualClock) -> None:
         world = MemoryCluster(clock)
         world.server.create(CRDS, _definition(Flavour.STOCK), USER)
         written["metadata"]["namespace"] = "work"
         world.server.create(METRICS_PRODUCERS, written, USER, namespace="work")
-        book = SeriesStore()
-        process = Process(world, clock, MetricsProducerController, services=Services(book, GrantPolicy()))
+        store = SeriesStore()
+        process = Process(world, clock, MetricsProducerController, services=Services(store, GrantPolicy()))
         await clock.sleep(HOUR / 2)
-        await story(clock, world, book)
+        await story(clock, world, store)
         assert process.manager.health()[0].errors == 0
         await process.manager.stop()
 
@@ -56,38 +56,38 @@ def _writes(world: MemoryCluster) -> int:
     return sum(one.verb == "patch/status" and one.key == KEY for one in world.writes)
 
 
-def test_the_status_has_what_the_schema_has_a_place_for() -> None:
-    """Nothing is written again and again that the server drops."""
+def test_status_has_only_fields_of_the_schema() -> None:
+    """Fields that the API server drops are not written again and again."""
 
-    async def story(clock: VirtualClock, world: MemoryCluster, book: SeriesStore) -> None:
+    async def story(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
         assert _shown(world) == {"currentValue": 1, "nextValue": 3, "nextValueTime": "2026-06-01T09:00:00Z"}
         before = _writes(world)
         await clock.sleep(4 * HOUR)
-        assert (_writes(world) - before, book.of(CAPACITY, KEY.namespace)) == (1, [(KEY, 3)])
+        assert (_writes(world) - before, store.of(CAPACITY, KEY.namespace)) == (1, [(KEY, 3)])
 
-    _play(story, producer(schedule=schedule(daily(3, "9", "17"))))
+    _run(story, producer(schedule=schedule(daily(3, "9", "17"))))
 
 
-def test_extensions_stand_in_the_annotation() -> None:
-    """They are merged before anything else, and an edit of the annotation counts."""
+def test_extensions_annotation_is_merged_into_the_spec() -> None:
+    """A change of the annotation takes effect."""
 
-    async def story(clock: VirtualClock, world: MemoryCluster, book: SeriesStore) -> None:
+    async def story(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
         assert _shown(world)["nextValueTime"] == "2026-06-01T08:50:00Z"
         later = {"springtide.dev/extensions": json.dumps({"schedule": {"behaviors": [{"leadSeconds": 1200}]}})}
         world.server.patch(METRICS_PRODUCERS, KEY, Patch.merge({"metadata": {"annotations": later}}), USER)
         await clock.sleep(60)
         assert _shown(world)["nextValueTime"] == "2026-06-01T08:40:00Z"
         await clock.sleep(HOUR / 4)
-        assert book.of(CAPACITY, KEY.namespace) == [(KEY, 3)]
+        assert store.of(CAPACITY, KEY.namespace) == [(KEY, 3)]
 
     lead = {"springtide.dev/extensions": "schedule:\n  behaviors:\n  - leadSeconds: 600\n"}
-    _play(story, producer(annotations=lead, schedule=schedule(daily(3, "9", "17"))))
+    _run(story, producer(annotations=lead, schedule=schedule(daily(3, "9", "17"))))
 
 
-def test_a_schema_that_grows_gets_the_rest() -> None:
-    """When the cluster is given our own schema, statuses are completed at once."""
+def test_status_is_completed_when_the_schema_is_extended() -> None:
+    """Installing Springtide's CRD completes all statuses at once."""
 
-    async def story(clock: VirtualClock, world: MemoryCluster, book: SeriesStore) -> None:
+    async def story(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
         assert "upcoming" not in _shown(world)
         replacement = {
             "op": "replace",
@@ -98,4 +98,4 @@ def test_a_schema_that_grows_gets_the_rest() -> None:
         await clock.sleep(60)
         assert len(_shown(world)["upcoming"]) == 5
 
-    _play(story, producer(schedule=schedule(daily(3, "9", "17"))))
+    _run(story, producer(schedule=schedule(daily(3, "9", "17"))))

@@ -1,4 +1,4 @@
-"""Node groups for tests: objects, a cloud outside the cluster that does as it is told, and processes that reach it."""
+"""Harness for ScalableNodeGroup tests: objects, a fake cloud outside the cluster, and processes that can reach it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def node_group(
     id_: str = "pool",
     namespace: str = "default",
 ) -> Object:
-    """A ScalableNodeGroup."""
+    """Build a ScalableNodeGroup."""
     spec: Object = {"type": type_, "id": id_}
     return {
         "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
@@ -38,7 +38,7 @@ def node_group(
 
 
 def grant(name: str, namespace: str, *groups: str) -> Object:
-    """A Grant of node groups."""
+    """Build a Grant of node groups."""
     return {
         "apiVersion": "springtide.dev/v1alpha1",
         "kind": "Grant",
@@ -48,71 +48,71 @@ def grant(name: str, namespace: str, *groups: str) -> Object:
 
 
 @dataclass(slots=True)
-class Pool:
-    """A group in the cloud."""
+class FakePool:
+    """A node group of the fake cloud."""
 
     wanted: int = 0
     ready: int | None = None
-    """None: all that are wanted."""
+    """Number of ready nodes; None means all wanted nodes."""
     busy: str = ""
 
 
 @dataclass(slots=True)
-class Cloud:
-    """A provider's side: pools, what was asked of them, and how the next calls fail."""
+class FakeCloud:
+    """The provider's side: pools, the resize requests that it received, and the errors of the next calls."""
 
-    pools: dict[str, Pool] = field(default_factory=lambda: {"pool": Pool()})
-    orders: list[tuple[str, int]] = field(default_factory=list)
-    looks: int = 0
-    failing_looks: list[ProviderError] = field(default_factory=list)
-    failing_orders: list[ProviderError] = field(default_factory=list)
+    pools: dict[str, FakePool] = field(default_factory=lambda: {"pool": FakePool()})
+    resizes: list[tuple[str, int]] = field(default_factory=list)
+    observations: int = 0
+    observe_errors: list[ProviderError] = field(default_factory=list)
+    resize_errors: list[ProviderError] = field(default_factory=list)
 
 
-class CloudProvider(Provider):
-    """Reaches the cloud as AWS is reached: outside the cluster, with a permit."""
+class FakeProvider(Provider):
+    """Provider of the fake cloud; it is outside the cluster and needs a permit of the leadership term, as AWS does."""
 
     types = (TYPE,)
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: FakeCloud) -> None:
         self._cloud = cloud
 
     def group(self, type_: str, id_: str, client: Client) -> NodeGroup:
-        return _CloudGroup(self._cloud, id_, client)
+        return _FakeNodeGroup(self._cloud, id_, client)
 
 
-class _CloudGroup(NodeGroup):
-    def __init__(self, cloud: Cloud, id_: str, client: Client) -> None:
+class _FakeNodeGroup(NodeGroup):
+    def __init__(self, cloud: FakeCloud, id_: str, client: Client) -> None:
         self._cloud = cloud
         self._id = id_
         self._client = client
 
     async def observe(self) -> GroupState:
-        self._cloud.looks += 1
-        if self._cloud.failing_looks:
-            raise self._cloud.failing_looks.pop(0)
-        pool = self._pool()
+        self._cloud.observations += 1
+        if self._cloud.observe_errors:
+            raise self._cloud.observe_errors.pop(0)
+        pool = self._find_pool()
         ready = pool.wanted if pool.ready is None else pool.ready
         return GroupState(ready, pool.wanted, stable=not pool.busy and ready == pool.wanted, message=pool.busy)
 
     async def resize(self, replicas: int, *, because: str) -> None:
-        pool = self._pool()
+        pool = self._find_pool()
         if self._client.withholds(f"resize {self._id}", because=because):
             return
         self._client.permit()
-        if self._cloud.failing_orders:
-            raise self._cloud.failing_orders.pop(0)
-        self._cloud.orders.append((self._id, replicas))
+        if self._cloud.resize_errors:
+            raise self._cloud.resize_errors.pop(0)
+        self._cloud.resizes.append((self._id, replicas))
         pool.wanted = replicas
 
-    def _pool(self) -> Pool:
+    def _find_pool(self) -> FakePool:
         if self._id not in self._cloud.pools:
             raise ProviderError("GroupNotFound", f"there is no {self._id}", retryable=False)
         return self._cloud.pools[self._id]
 
 
-def offering(cloud: Cloud, trust: GrantPolicy = EVERYTHING) -> Callable[[ProcessRun], Services]:
-    """Return each process the cloud, and simulated groups."""
-    return lambda incarnation: Services(Providers([CloudProvider(cloud), SimulatedProvider()]), trust)
+def services_for(cloud: FakeCloud, grants: GrantPolicy = EVERYTHING) -> Callable[[ProcessRun], Services]:
+    """Return a function that gives each process the fake cloud and simulated groups as services."""
+    return lambda incarnation: Services(Providers([FakeProvider(cloud), SimulatedProvider()]), grants)
 
 
 def status_of(outcome: Outcome, name: str = "workers", namespace: str = "default") -> dict[str, Any]:
@@ -123,11 +123,11 @@ def status_of(outcome: Outcome, name: str = "workers", namespace: str = "default
 
 
 def message_of(outcome: Outcome, condition: str, name: str = "workers", namespace: str = "default") -> str:
-    """Return the words of a condition."""
+    """Return the message of a condition."""
     conditions = outcome.object("ScalableNodeGroup", name, namespace=namespace)["status"]["conditions"]
     return str(next(entry["message"] for entry in conditions if entry["type"] == condition))
 
 
 def events_of(outcome: Outcome) -> list[tuple[str, str, str, int]]:
-    """List events: type, reason, words, how often."""
+    """List events: type, reason, message, count."""
     return [(one["type"], one["reason"], one["message"], one["count"]) for one in outcome.objects("Event")]

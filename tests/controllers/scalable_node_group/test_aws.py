@@ -1,4 +1,4 @@
-"""The controller with a real provider outside the cluster: threads, boto3 and an AWS in memory, in real time."""
+"""The controller with the AWS provider: threads, boto3 and an in-memory AWS, in real time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from springtide.simulator.bootstrap import create_as_user, install
 
 
 async def _conditions(server: ApiServer, name: str) -> dict[str, tuple[str, str]]:
-    """Wait for the status of a group, and give its conditions as `type: (status, reason)`."""
+    """Wait for the status of a group, and return its conditions as `type: (status, reason)`."""
     while True:
         item = server.get(SCALABLE_NODE_GROUPS, Key("default", name))
         if "status" in item:
@@ -31,8 +31,8 @@ async def _conditions(server: ApiServer, name: str) -> dict[str, tuple[str, str]
         await asyncio.sleep(0.01)
 
 
-def test_an_auto_scaling_group_follows_its_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wish arrives at AWS, and what AWS would refuse stands in the status of the other one."""
+def test_auto_scaling_group_gets_the_requested_capacity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS gets the requested capacity; the status of the other object reports a request above the maximum."""
 
     async def story(cloud: Any) -> dict[str, dict[str, tuple[str, str]]]:
         clock = WallClock()

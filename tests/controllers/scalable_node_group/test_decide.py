@@ -39,7 +39,7 @@ def request(replicas: int | None = 3, **more: Any) -> GroupRequest:
         pytest.param(GroupRequest("uid", None, errors="wrong"), GroupState(1, 1, True), None, id="invalid"),
     ],
 )
-def test_when_the_provider_is_asked_for_another_number(
+def test_resize_is_requested_when_replicas_differ_from_the_target(
     entitled: GroupRequest, state: GroupState, expected: int | None
 ) -> None:
     """`replicas` is compared with what the provider works towards."""
@@ -54,18 +54,18 @@ def test_when_the_provider_is_asked_for_another_number(
         pytest.param(True, 1, 5, id="first"),
         pytest.param(True, 2, 10, id="second"),
         pytest.param(True, 6, 160, id="sixth"),
-        pytest.param(True, 50, 300, id="never-longer"),
-        pytest.param(False, 1, 300, id="lasting"),
+        pytest.param(True, 50, 300, id="capped"),
+        pytest.param(False, 1, 300, id="permanent"),
     ],
 )
-def test_when_a_failure_is_tried_again(retryable: bool, failures: int, expected: int) -> None:
-    """What may pass is retried with a growing backoff, what lasts only every five minutes."""
-    failure = ProviderError("Code", "words", retryable=retryable)
+def test_delay_after_a_failure(retryable: bool, failures: int, expected: int) -> None:
+    """Retryable failures get a growing backoff, permanent ones are retried every five minutes."""
+    failure = ProviderError("Code", "expected_text", retryable=retryable)
 
     assert decide(request(), failure, now=NOW, failures=failures).requeue_at == NOW + expected
 
 
-def test_a_group_that_may_not_be_asked_waits_for_a_change() -> None:
+def test_group_without_a_grant_is_not_requeued() -> None:
     """A change of the object or of a Grant enqueues it."""
     decision = decide(request(refusal="no grant"), None, now=NOW)
 
@@ -81,22 +81,22 @@ def test_a_group_that_may_not_be_asked_waits_for_a_change() -> None:
         pytest.param(GroupState(1, 1, True), 10, id="resized-now"),
     ],
 )
-def test_when_a_group_is_observed_again(state: GroupState, expected: int) -> None:
-    """More often while something happens."""
+def test_observation_interval(state: GroupState, expected: int) -> None:
+    """A changing group is observed more often."""
     assert decide(request(3), state, now=NOW).requeue_at == NOW + expected
 
 
 @pytest.mark.parametrize(
     ("code", "retryable", "replicas"),
     [
-        pytest.param("Timeout", True, 4, id="passing"),
-        pytest.param("AccessDenied", False, 4, id="lasting"),
-        pytest.param("GroupNotFound", False, None, id="not-there"),
+        pytest.param("Timeout", True, 4, id="retryable"),
+        pytest.param("AccessDenied", False, 4, id="permanent"),
+        pytest.param("GroupNotFound", False, None, id="missing"),
     ],
 )
-def test_the_last_replicas_stay_while_the_group_may_exist(code: str, retryable: bool, replicas: int | None) -> None:
-    """A failure says nothing about the number of nodes; only of a group that is gone no number is shown."""
-    failure = ProviderError(code, "words", retryable=retryable)
+def test_last_replicas_stay_unless_the_group_is_not_found(code: str, retryable: bool, replicas: int | None) -> None:
+    """Only a missing group has no number of nodes."""
+    failure = ProviderError(code, "expected_text", retryable=retryable)
 
     assert decide(request(), failure, now=NOW, failures=1, last_replicas=4).status == {"replicas": replicas}
 
@@ -136,23 +136,25 @@ def others(item: Any, store: Store[Any]) -> list[Any]:
             id="accounts",
         ),
         pytest.param(
-            made("a", "01", HERE), made("b", "02", ARN.format("eu-west-1", "123456789012", "new")), True, id="made-anew"
+            made("a", "01", HERE), made("b", "02", ARN.format("eu-west-1", "123456789012", "new")), True, id="recreated"
         ),
         pytest.param(made("a", "01"), made("b", "02", type_="Simulated"), False, id="two-types"),
         pytest.param(
             made("a", "01", "x/y", "ClusterAPI"), made("b", "02", "x/y", "ClusterAPI"), True, id="cluster-api"
         ),
-        pytest.param(made("a", "01", "x/y", "ClusterAPI"), made("b", "02", "z/y", "ClusterAPI"), False, id="elsewhere"),
+        pytest.param(
+            made("a", "01", "x/y", "ClusterAPI"), made("b", "02", "z/y", "ClusterAPI"), False, id="another-namespace"
+        ),
         pytest.param(
             made("a", "01", "arn:aws:eks:r:1:nodegroup/c/n/u1", "AWSEKSNodeGroup"),
             made("b", "02", "arn:aws:eks:r:1:nodegroup/c/n", "AWSEKSNodeGroup"),
             True,
             id="eks",
         ),
-        pytest.param(made("a", "01", "a/b"), made("b", "02", "a:b", "ClusterAPI"), False, id="not-an-id"),
+        pytest.param(made("a", "01", "a/b"), made("b", "02", "a:b", "ClusterAPI"), False, id="invalid-id"),
     ],
 )
-def test_which_objects_are_for_one_group(one: Any, other: Any, same: bool) -> None:
+def test_objects_that_name_the_same_group_are_duplicates(one: Any, other: Any, same: bool) -> None:
     """Then the older object owns the group, and the younger one names it."""
     store = stored(one, other)
 
@@ -163,15 +165,15 @@ def test_which_objects_are_for_one_group(one: Any, other: Any, same: bool) -> No
     assert owner_of_group(other, others(other, store), lambda item: True) == (oldest if same else None)
 
 
-def test_what_extensions_say_counts() -> None:
-    """On a cluster with another CRD, type and id stand in the annotation."""
+def test_type_and_id_are_read_from_the_extensions_annotation() -> None:
+    """A cluster with the upstream CRD stores them there."""
     plain, extended = made("a", "01", "x", "Simulated"), made("b", "02")
     extended["metadata"]["annotations"] = {"springtide.dev/extensions": "{type: Simulated, id: x}"}
 
     assert list(younger_objects(plain, [plain, extended])) == [extended]
 
 
-def test_of_objects_of_one_second_the_first_name_owns_the_group() -> None:
+def test_name_breaks_ties_of_creation_time() -> None:
     """Creation times have a resolution of one second."""
     items = [made("a", "01"), made("b", "01"), made("c", "01")]
     store = stored(*items)
@@ -181,8 +183,8 @@ def test_of_objects_of_one_second_the_first_name_owns_the_group() -> None:
     ]  # fmt: skip
 
 
-def test_objects_that_may_not_scale_own_no_group() -> None:
-    """The oldest of the others does."""
+def test_objects_without_a_grant_own_no_group() -> None:
+    """The oldest object with a Grant owns it."""
     items = [made("a", "01"), made("b", "02"), made("c", "03")]
 
     assert owner_of_group(items[2], items, lambda item: item["metadata"]["name"] != "a") == Key("default", "b")
@@ -192,13 +194,13 @@ def test_objects_that_may_not_scale_own_no_group() -> None:
     "item",
     [
         pytest.param({"metadata": {"name": "a"}}, id="no-spec"),
-        pytest.param({"metadata": {"name": "a"}, "spec": None}, id="nothing"),
+        pytest.param({"metadata": {"name": "a"}, "spec": None}, id="null-spec"),
         pytest.param({"metadata": {"name": "a"}, "spec": {"type": 1, "id": []}}, id="other-types"),
         pytest.param({"metadata": {"name": "a"}, "spec": {"type": "Simulated"}}, id="no-id"),
         pytest.param({"metadata": {"name": "a"}, "spec": {"type": "Unknown", "id": "a"}}, id="unknown-type"),
     ],
 )
-def test_an_object_that_names_no_group_has_no_duplicates(item: Any) -> None:
-    """Whatever its spec is."""
+def test_object_without_a_valid_group_has_no_duplicates(item: Any) -> None:
+    """The spec may have any form."""
     assert list(group_index(item)) == []
     assert list(younger_objects(item, [])) == []

@@ -64,8 +64,8 @@ class CronMetrics:
             self._rules.labels("success" if success else "error").observe(seconds)
 
 
-def _histogram(name: str, words: str, registry: CollectorRegistry) -> Histogram:
-    histogram = Histogram(name, words, ("result",), buckets=_SECONDS, registry=registry)
+def _histogram(name: str, documentation: str, registry: CollectorRegistry) -> Histogram:
+    histogram = Histogram(name, documentation, ("result",), buckets=_SECONDS, registry=registry)
     for result in _RESULTS:
         histogram.labels(result)
     return histogram
@@ -205,14 +205,14 @@ class RuleExecutor:
         results = CronResults()
         for missed in evaluation.plan.missed:
             tries = self.attempts.of(key, missed.rule, missed.at)
-            words = (
+            reason = (
                 f"{MISSED_PREFIX}{missed.because}" if tries is None else f"{tries.message}, and then {missed.because}"
             )
-            results.failed(missed.rule, RuleFailure(missed.at, now, words, missed.earlier))
+            results.failed(missed.rule, RuleFailure(missed.at, now, reason, missed.earlier))
         for rule, tries in self.attempts.under_way(key).items():
             if evaluation.is_lost(rule, tries.at):
-                words = f"{tries.message}, and then the rule was changed"
-                results.failed(rule, RuleFailure(tries.at, now, words))
+                reason = f"{tries.message}, and then the rule was changed"
+                results.failed(rule, RuleFailure(tries.at, now, reason))
         return results
 
     async def _apply(

@@ -42,20 +42,20 @@ class RuleFailure:
 
     at: int
     executed: int
-    words: str
+    reason: str
     earlier: int = 0
     """How many more of the rule were missed before it, and are not listed."""
 
     @property
     def missed(self) -> bool:
         """Whether it was never tried."""
-        return self.words.startswith(MISSED_PREFIX)
+        return self.reason.startswith(MISSED_PREFIX)
 
     @property
     def message(self) -> str:
         """The reason, and how many more were missed."""
         more = {0: "", 1: ", and 1 earlier one was missed"}
-        return self.words + more.get(self.earlier, f", and {self.earlier} earlier ones were missed")
+        return self.reason + more.get(self.earlier, f", and {self.earlier} earlier ones were missed")
 
     def entry(self) -> Object:
         """Write it as an entry of the status."""

@@ -138,7 +138,7 @@ def plan_firings(candidates: Sequence[CandidateRule], now: int, others: Sequence
         tuple(missed),
         {one.name: _settled(one, now) for one in candidates},
         following,
-        min((at for one in candidates if (at := _next_look(one, following, now)) is not None), default=None),
+        min((at for one in candidates if (at := _next_firing(one, following, now)) is not None), default=None),
     )
 
 
@@ -162,7 +162,7 @@ def _settled(one: CandidateRule, now: int) -> int:
     return one.since if passed is None else max(one.since, passed)
 
 
-def _next_look(one: CandidateRule, following: Mapping[str, int | None], now: int) -> int | None:
+def _next_firing(one: CandidateRule, following: Mapping[str, int | None], now: int) -> int | None:
     if one.ended is not None:
         return None
     times = one.firings.unrestricted()

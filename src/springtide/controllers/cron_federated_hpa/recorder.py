@@ -98,8 +98,8 @@ class CronEvents:
         """Record the events of a reconcile whose histories are written."""
         for rule, successes in results.successes.items():
             for success in successes:
-                words = scaled_message(target, rule, success.values, success.executed - success.at)
-                self._events.record(CRON_FEDERATED_HPAS, record.origin, normal("Scaled", words))
+                message = scaled_message(target, rule, success.values, success.executed - success.at)
+                self._events.record(CRON_FEDERATED_HPAS, record.origin, normal("Scaled", message))
         for rule, failures in results.failures.items():
             for failure in failures:
                 event = warning("Missed" if failure.missed else "ScaleFailed", failed_message(rule, failure))

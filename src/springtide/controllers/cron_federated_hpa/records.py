@@ -209,7 +209,7 @@ def _compile(written: bytes, default_zone: str, day: int) -> CompiledCronSpec:
     verdict = validated(item, CronFederatedHPA, now=day, default_zone=default_zone)
     names = _names_in(item)
     if verdict.view is None or any(not _concerns_one_rule(problem) for problem in verdict.errors):
-        return CompiledCronSpec(None, (), names, verdict.words)
+        return CompiledCronSpec(None, (), names, verdict.error_message)
     spec = verdict.view.spec
     kind = spec.scale_target_ref.target_kind
     context = ValidationContext(now=day, default_zone=default_zone, deep_search=False)
@@ -218,7 +218,7 @@ def _compile(written: bytes, default_zone: str, day: int) -> CompiledCronSpec:
         if not has_errors((*timing_problems(rule, context), *action_problems(rule, kind))):
             timing = timing_fingerprint(rule.schedule, rule.at, rule.time_zone)
             sound.setdefault(rule.name, CompiledCronRule(rule.name, rule, action_of(rule, kind), timing))
-    return CompiledCronSpec(spec.scale_target_ref, tuple(sound.values()), names, verdict.words)
+    return CompiledCronSpec(spec.scale_target_ref, tuple(sound.values()), names, verdict.error_message)
 
 
 @lru_cache(maxsize=_MOST_TIMINGS)

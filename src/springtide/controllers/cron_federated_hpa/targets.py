@@ -59,13 +59,13 @@ class ReplicaBounds:
         low, high = spec.get(fields.low), spec.get(fields.high)
         return cls(fields.default_low if low is None else low, fields.default_high if high is None else high)
 
-    def moved_by(self, values: RuleAction) -> ReplicaBounds:
+    def with_values(self, values: RuleAction) -> ReplicaBounds:
         """Return the bounds after a rule was applied."""
         return ReplicaBounds(values.get("min", self.low), values.get("max", self.high))
 
     @property
-    def possible(self) -> bool:
-        """Whether any number of replicas lies between them."""
+    def is_valid(self) -> bool:
+        """Whether the minimum is not greater than the maximum."""
         return self.high is None or self.low <= self.high
 
 
@@ -78,21 +78,21 @@ class BoundsChange:
     """Why, by rule."""
 
 
-def move_bounds(present: ReplicaBounds, executions: Sequence[RuleExecution], target: str) -> BoundsChange:
-    """Move bounds by firings, given in the order of their times.
+def combine_bounds(present: ReplicaBounds, executions: Sequence[RuleExecution], target: str) -> BoundsChange:
+    """Apply firings to bounds, in the order of their times.
 
-    Together they may be possible where one after the other would not be: one rule raises the minimum, another the
-    maximum. Otherwise each that would move one bound past the other is refused, and the others have their way.
+    All together may be valid where one after the other is not: one rule raises the minimum, another the maximum.
+    Otherwise each firing that would put the minimum above the maximum is refused, and the others are applied.
     """
     together = present
     for execution in executions:
-        together = together.moved_by(execution.values)
-    if together.possible:
+        together = together.with_values(execution.values)
+    if together.is_valid:
         return BoundsChange(together, {})
     bounds, refused = present, {}
     for execution in executions:
-        wanted = bounds.moved_by(execution.values)
-        if wanted.possible:
+        wanted = bounds.with_values(execution.values)
+        if wanted.is_valid:
             bounds = wanted
         else:
             refused[execution.rule] = _refusal(wanted, execution.values, target)
@@ -169,14 +169,14 @@ async def apply_executions(
         ).resource
     except TargetNotScalable as problem:
         return _failed_all(executions, ApplyFailure(str(problem), retriable=False))
-    for look in range(1, MOST_CONFLICTS + 1):
+    for attempt in range(1, MOST_CONFLICTS + 1):
         try:
             if bounded.has_bounds:
-                refused = await _move_bounds(client, resource, bounded, target, executions, because)
+                refused = await _write_bounds(client, resource, bounded, target, executions, because)
                 return {rule: ApplyFailure(message, retriable=shared) for rule, message in refused.items()}
             await _scale(client, resource, target, executions, because)
         except Conflict as conflict:
-            if look == MOST_CONFLICTS:
+            if attempt == MOST_CONFLICTS:
                 return _failed_all(
                     executions, ApplyFailure(f"{target} was changed by others each time: {conflict}", retriable=True)
                 )
@@ -184,7 +184,7 @@ async def apply_executions(
             return _failed_all(executions, _api_failure(answer, target))
         else:
             return {}
-    raise AssertionError  # pragma: no cover - the last look returns
+    raise AssertionError  # pragma: no cover - the last attempt returns
 
 
 async def _scale(
@@ -197,7 +197,7 @@ async def _scale(
         await client.scale(resource, replicas, of=found.object, because=because)
 
 
-async def _move_bounds(
+async def _write_bounds(
     client: Client,
     resource: Resource,
     kind: CronTargetKind,
@@ -209,7 +209,7 @@ async def _move_bounds(
     autoscaler = await client.get(resource, target.key)
     fields = BOUND_FIELDS[kind]
     present = ReplicaBounds.of(autoscaler.get("spec") or {}, fields)
-    move = move_bounds(present, executions, str(target))
+    move = combine_bounds(present, executions, str(target))
     changes = fields.written(present, move.bounds)
     if changes:
         await client.patch(resource, Patch.merge({"spec": changes}), of=autoscaler, because=because)

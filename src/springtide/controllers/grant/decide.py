@@ -13,7 +13,7 @@ def decide(grant: Object, now: int, default_zone: str = "UTC") -> Decision[None]
     """Decide what the status of a grant says; a grant with errors allows nothing."""
     verdict = validated(grant, Grant, now=now, default_zone=default_zone)
     if verdict.sound is None:
-        message = f"nothing is allowed by a grant with errors: {verdict.words}"
+        message = f"nothing is allowed by a grant with errors: {verdict.error_message}"
         ready = Condition("Ready", ConditionStatus.FALSE, "Invalid", message)
     else:
         ready = Condition("Ready", ConditionStatus.TRUE, "InForce", _allowance(verdict.sound.spec))

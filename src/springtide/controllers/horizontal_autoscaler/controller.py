@@ -90,7 +90,7 @@ class HorizontalAutoscalerController(Controller):
             return early
         verdict = self._specs.read(key, autoscaler, now)
         if verdict.sound is None:
-            await self._status.write(autoscaler, decide_invalid(verdict.words), now)
+            await self._status.write(autoscaler, decide_invalid(verdict.error_message), now)
             return None
         spec = verdict.sound.spec
         try:

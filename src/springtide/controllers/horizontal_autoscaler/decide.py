@@ -234,7 +234,7 @@ def _reasons(
     conditions: Sequence[Condition],
 ) -> tuple[str, ...]:
     """Return the metric that decided, and what delays or prevents the change."""
-    decisive = next((one.words for one in known if one.replicas == wanted), "")
+    decisive = next((one.message for one in known if one.replicas == wanted), "")
     limits = [one.message for one in conditions[1:] if one.status is ConditionStatus.FALSE]
     first = [decisive] if decisive else [one.message for one in missing] or [messages.disagreement_message(known)]
     return (*first, *limits)

@@ -18,7 +18,7 @@ from springtide.scaling import ScalingBehavior, ScalingMove
 
 def active_condition(known: Sequence[MetricRecommendation]) -> Condition:
     """Say what each metric recommends."""
-    return Condition("Active", ConditionStatus.TRUE, "MetricsRead", "; ".join(one.words for one in known))
+    return Condition("Active", ConditionStatus.TRUE, "MetricsRead", "; ".join(one.message for one in known))
 
 
 def inactive_condition(missing: Sequence[MissingMetric], known: Sequence[MetricRecommendation]) -> Condition:
@@ -27,7 +27,7 @@ def inactive_condition(missing: Sequence[MissingMetric], known: Sequence[MetricR
         "Active",
         ConditionStatus.FALSE,
         missing[0].reason,
-        "; ".join([missing_metrics_message(missing), *(one.words for one in known)]),
+        "; ".join([missing_metrics_message(missing), *(one.message for one in known)]),
     )
 
 
@@ -42,10 +42,10 @@ def no_metrics_condition() -> Condition:
     return Condition("Active", ConditionStatus.FALSE, "NoMetrics", message)
 
 
-def invalid_conditions(words: str) -> tuple[Condition, ...]:
+def invalid_conditions(message: str) -> tuple[Condition, ...]:
     """Say that the object has errors."""
     return (
-        Condition("Active", ConditionStatus.FALSE, "Invalid", words),
+        Condition("Active", ConditionStatus.FALSE, "Invalid", message),
         Condition(
             "AbleToScale", ConditionStatus.UNKNOWN, "Invalid", "the target is not read before the object is corrected"
         ),
@@ -53,13 +53,13 @@ def invalid_conditions(words: str) -> tuple[Condition, ...]:
     )
 
 
-def not_scalable_conditions(reason: str, words: str) -> tuple[Condition, ...]:
+def not_scalable_conditions(reason: str, message: str) -> tuple[Condition, ...]:
     """Say that the target cannot be scaled."""
     return (
         Condition(
             "Active", ConditionStatus.UNKNOWN, reason, "the metrics are not read before the target can be scaled"
         ),
-        Condition("AbleToScale", ConditionStatus.FALSE, reason, words),
+        Condition("AbleToScale", ConditionStatus.FALSE, reason, message),
         _bounds_unknown(reason),
     )
 
@@ -76,10 +76,10 @@ def able_to_scale_condition(moved: ScalingMove | None = None, behaviour: Scaling
         )
     which, rules = ("scaleUp", behaviour.up) if moved.up else ("scaleDown", behaviour.down)
     more, best = ("more", "fewer") if moved.up else ("fewer", "more")
-    words = []
+    limits = []
     if moved.speed is not None:
         until = format_instant(moved.speed.until)
-        words.append(f"{more} than {moved.speed.at} not before {until}: the policies of {which} allow no more at once")
+        limits.append(f"{more} than {moved.speed.at} not before {until}: the policies of {which} allow no more at once")
     if moved.window is not None:
         until = format_instant(moved.window.until)
         why = (
@@ -87,10 +87,10 @@ def able_to_scale_condition(moved: ScalingMove | None = None, behaviour: Scaling
             if moved.window.unseen
             else f"within the last {rules.window} s {best} replicas were asked for than now"
         )
-        words.append(f"{more} than {moved.window.at} not before {until}: {why}")
+        limits.append(f"{more} than {moved.window.at} not before {until}: {why}")
     direction = "ScaleUp" if moved.up else "ScaleDown"
     reason = f"{direction}{'Stabilized' if moved.window is not None else 'Limited'}"
-    return Condition("AbleToScale", ConditionStatus.FALSE, reason, "; ".join(words))
+    return Condition("AbleToScale", ConditionStatus.FALSE, reason, "; ".join(limits))
 
 
 def unbounded_condition(

@@ -28,7 +28,7 @@ class MetricRecommendation:
     """How many replicas a metric recommends."""
 
     replicas: int
-    words: str
+    message: str
 
 
 def recommend(
@@ -40,16 +40,16 @@ def recommend(
         case "AverageValue":
             # Not `present`: the metric is not measured on replicas, whose number differs during a rollout.
             replicas = average_value_replicas(value / target, current=scale.asked, tolerance=tolerance)
-            words = f"is {_readable(value)}, at {_readable(target)} for each replica"
+            message = f"is {_readable(value)}, at {_readable(target)} for each replica"
         case "Utilization":
             ratio = value * 100 / target
             replicas = proportional_replicas(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
-            words = f"is {_readable(value * 100)} % with {_count(scale.present)}, and shall be {_readable(target)} %"
+            message = f"is {_readable(value * 100)} % with {_count(scale.present)}, target {_readable(target)} %"
         case _:
             ratio = value / target
             replicas = proportional_replicas(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
-            words = f"is {_readable(value)} with {_count(scale.present)}, and shall be {_readable(target)}"
-    return MetricRecommendation(replicas, f"`{source.query}` {words}: {_count(replicas)}")
+            message = f"is {_readable(value)} with {_count(scale.present)}, target {_readable(target)}"
+    return MetricRecommendation(replicas, f"`{source.query}` {message}: {_count(replicas)}")
 
 
 def is_proportional(source: PrometheusMetricSource) -> bool:

@@ -130,7 +130,7 @@ class SpecCache:
 
 
 def written_state(autoscaler: Object) -> tuple[Any, ...]:
-    """Return what changes whenever a user writes the object; extensions may stand in annotations."""
+    """Return what changes whenever a user writes the object; extensions may be in annotations."""
     metadata = autoscaler["metadata"]
     return metadata.get("uid"), metadata.get("generation"), metadata.get("annotations")
 

@@ -84,7 +84,7 @@ class CompiledSchedule:
             next_winner = next(winners, None)
             cut_short = budget.exhausted
             upcoming: tuple[tuple[int, int], ...] = ()
-            if not cut_short and next_winner is not None and self._varies:
+            if not cut_short and next_winner is not None and self._has_several_values:
                 values = ((at, self._value(rank)) for at, rank in chain(((now, first), next_winner), winners))
                 upcoming = tuple(islice(to_segments(values), 1, listed + 1))
         until = self._search_again_at(now, steps) if cut_short else None if next_winner is None else next_winner[0]
@@ -104,7 +104,7 @@ class CompiledSchedule:
         return soonest
 
     @property
-    def _varies(self) -> bool:
+    def _has_several_values(self) -> bool:
         """Whether there are two values at all: without them a search for a change would never end."""
         return any(one.replicas != self.schedule.default_replicas for one in self.behaviors)
 

@@ -47,34 +47,34 @@ class _PendingWork(Generic[R]):
 
 
 class BackgroundWork(Generic[S, R]):
-    """Runs one piece of work after the other, each once for all keys that ask for the same subject."""
+    """Runs one piece of work after the other, each once for all keys that request the same subject."""
 
     def __init__(self, context: ControllerContext, name: str, store: Callable[[S, R], None]) -> None:
         self._context = context
         self._name = name
         self._store = store
-        self._asked: OrderedDict[S, _PendingWork[R]] = OrderedDict()
+        self._pending: OrderedDict[S, _PendingWork[R]] = OrderedDict()
         self._task: asyncio.Task[None] | None = None
         context.on_release(self._stop)
 
-    def ask(self, subject: S, key: Key, work: Callable[[], Awaitable[R]]) -> None:
+    def submit(self, subject: S, key: Key, work: Callable[[], Awaitable[R]]) -> None:
         """Queue work unless it is queued already; the key is enqueued when the result is stored."""
-        self._asked.setdefault(subject, _PendingWork(work)).keys[key] = None
+        self._pending.setdefault(subject, _PendingWork(work)).keys[key] = None
         if self._task is None:
             self._task = asyncio.ensure_future(self._work())
 
     async def _work(self) -> None:
-        while self._asked:
-            subject, asked = next(iter(self._asked.items()))
+        while self._pending:
+            subject, pending = next(iter(self._pending.items()))
             try:
-                self._store(subject, await asked.work())
+                self._store(subject, await pending.work())
             except Exception:
-                # No key is enqueued: the next reconcile of any of them asks again.
+                # No key is enqueued: the next reconcile of any of them requests it again.
                 self._context.log.exception("%s failed; other work goes on", self._name)
-                del self._asked[subject]
+                del self._pending[subject]
                 continue
-            # Taken out only now, so that keys that asked meanwhile are enqueued as well.
-            for key in self._asked.pop(subject).keys:
+            # Taken out only now, so that keys that requested it meanwhile are enqueued as well.
+            for key in self._pending.pop(subject).keys:
                 self._context.enqueue(key)
         self._task = None
 
@@ -93,28 +93,28 @@ class BackgroundSearches:
         self._context = context
         self._listed = listed
         self._compiled: dict[Key, CompiledSchedule] = {}
-        self._seen: dict[Key, ScheduleState] = {}
+        self._states: dict[Key, ScheduleState] = {}
         self._work_queue = BackgroundWork[Key, tuple[CompiledSchedule, ScheduleState]](
             context, "the search of a schedule", self._store
         )
 
-    def seen(self, key: Key, compiled: CompiledSchedule, now: int, *, at_present: bool) -> ScheduleState | None:
+    def last_state(self, key: Key, compiled: CompiledSchedule, now: int, *, needs_value: bool) -> ScheduleState | None:
         """Return the last known state, None before the first; the key is enqueued when there is a newer one.
 
-        A search is queued where the last state does not give the next change or, if asked for, the present value.
+        A search is queued if the last state lacks the next change or, with `needs_value`, the present value.
         """
         if self._compiled.get(key) is not compiled:
             self.forget(key)
             self._compiled[key] = compiled
-        seen = self._seen.get(key)
-        if seen is None or not seen.knows_next_change(now) or (at_present and not seen.holds(now)):
-            self._work_queue.ask(key, key, lambda: self._search(compiled, now))
-        return seen
+        known = self._states.get(key)
+        if known is None or not known.knows_next_change(now) or (needs_value and not known.holds(now)):
+            self._work_queue.submit(key, key, lambda: self._search(compiled, now))
+        return known
 
     def forget(self, key: Key) -> None:
         """Drop a schedule that is gone."""
         self._compiled.pop(key, None)
-        self._seen.pop(key, None)
+        self._states.pop(key, None)
 
     async def _search(self, compiled: CompiledSchedule, now: int) -> tuple[CompiledSchedule, ScheduleState]:
         arguments = (compiled.schedule, compiled.zone.name, compiled.calendars)
@@ -122,10 +122,10 @@ class BackgroundSearches:
             _search_present, *arguments, now, self._listed, cost=_PRESENT_COST
         )
 
-    def _store(self, key: Key, found: tuple[CompiledSchedule, ScheduleState]) -> None:
-        compiled, state = found
+    def _store(self, key: Key, result: tuple[CompiledSchedule, ScheduleState]) -> None:
+        compiled, state = result
         if self._compiled.get(key) is compiled:
-            self._seen[key] = state
+            self._states[key] = state
 
 
 def _search_present(
@@ -143,7 +143,7 @@ _AMBIGUITY_COST = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class _FoundAmbiguities:
+class _SearchResult:
     findings: tuple[ScheduleFinding, ...]
     at: int
 
@@ -153,37 +153,37 @@ class AmbiguitySearches:
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
-        self._found: OrderedDict[_Subject, _FoundAmbiguities] = OrderedDict()
-        self._work_queue = BackgroundWork[_Subject, _FoundAmbiguities](
+        self._results: OrderedDict[_Subject, _SearchResult] = OrderedDict()
+        self._work_queue = BackgroundWork[_Subject, _SearchResult](
             context, "the search for ambiguities in a schedule", self._store
         )
 
-    def found(
+    def known_findings(
         self, written: WrittenProducer, compiled: CompiledSchedule, key: Key, now: int
     ) -> tuple[ScheduleFinding, ...] | None:
         """Return the ambiguities of a schedule, or None before they are known; the key is enqueued when they are."""
         subject = (written, compiled.calendars)
-        found = self._found.get(subject)
-        if found is not None:
-            self._found.move_to_end(subject)
-        if found is None or abs(now - found.at) > SEARCH_AGAIN_AFTER:
-            self._work_queue.ask(subject, key, lambda: self._searched(compiled, now))
-        return found.findings if found is not None else None
+        result = self._results.get(subject)
+        if result is not None:
+            self._results.move_to_end(subject)
+        if result is None or abs(now - result.at) > SEARCH_AGAIN_AFTER:
+            self._work_queue.submit(subject, key, lambda: self._search(compiled, now))
+        return result.findings if result is not None else None
 
-    async def _searched(self, compiled: CompiledSchedule, now: int) -> _FoundAmbiguities:
+    async def _search(self, compiled: CompiledSchedule, now: int) -> _SearchResult:
         context = ValidationContext(now=now, default_zone=self._context.default_zone)
-        return _FoundAmbiguities(
+        return _SearchResult(
             await self._context.compute.run(
                 _search_ambiguities, compiled.schedule, context, compiled.usable, cost=_AMBIGUITY_COST
             ),
             now,
         )
 
-    def _store(self, subject: _Subject, found: _FoundAmbiguities) -> None:
-        self._found[subject] = found
-        self._found.move_to_end(subject)
-        if len(self._found) > MOST_CACHED:
-            self._found.popitem(last=False)
+    def _store(self, subject: _Subject, result: _SearchResult) -> None:
+        self._results[subject] = result
+        self._results.move_to_end(subject)
+        if len(self._results) > MOST_CACHED:
+            self._results.popitem(last=False)
 
 
 def _search_ambiguities(
@@ -218,7 +218,7 @@ class Schedules:
         state = self._state(record.key, compiled, now)
         if state is None:
             return None, Result(requeue_after=_RETRY_AFTER)
-        findings = self._ambiguities.found(record.written, compiled, record.key, now)
+        findings = self._ambiguities.known_findings(record.written, compiled, record.key, now)
         decision = decide_schedule(compiled, state, findings, status, now)
         return decision, Result(requeue_at=decision.requeue_at) if decision.requeue_at is not None else None
 
@@ -251,13 +251,13 @@ class Schedules:
             state = self._states[key] = compiled.at(now, LISTED_CHANGES, QUICK_BUDGET)
         if state.complete:
             return state
-        seen = self._background.seen(key, compiled, now, at_present=not state.certain)
+        known = self._background.last_state(key, compiled, now, needs_value=not state.certain)
         if not state.certain:
-            return seen if seen is not None and seen.holds(now) else None
-        if seen is None or seen.since > now:
+            return known if known is not None and known.holds(now) else None
+        if known is None or known.since > now:
             return state
-        ahead = tuple(change for change in seen.upcoming if change[0] > now)
-        return replace(state, upcoming=ahead, complete=seen.complete)
+        ahead = tuple(change for change in known.upcoming if change[0] > now)
+        return replace(state, upcoming=ahead, complete=known.complete)
 
     def _enqueue_users(self, calendar: str) -> None:
         for key in self._users.get(calendar, ()):

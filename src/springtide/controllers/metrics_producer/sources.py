@@ -41,7 +41,7 @@ class ProducerSources:
         verdict = self._validate(record, now)
         match verdict.sound:
             case None:
-                return decide_invalid(verdict.words, status, self._series.get(key), now), None
+                return decide_invalid(verdict.error_message, status, self._series.get(key), now), None
             case MetricsProducer(spec=MetricsProducerSpec(schedule=ScheduleSpec() as schedule)):
                 return self._schedules.decide(record, schedule, status, now)
             case MetricsProducer(spec=MetricsProducerSpec(reserved_capacity=ReservedCapacitySpec() as reserved)):

@@ -26,11 +26,11 @@ from springtide.providers.aws import eks
 
 
 @dataclass(frozen=True, slots=True)
-class _LastVisit:
+class _LastRun:
     """The last call of the provider for an object."""
 
     request: GroupRequest
-    rests_until: float
+    idle_until: float
     """On the monotonic clock; before it, only another request is a reason to call again."""
     failures: int
 
@@ -58,31 +58,31 @@ class ScalableNodeGroupController(Controller):
         self._providers = context.dependency(Providers)
         self._registry = context.state(KindRegistry)
         self._requests = GroupRequests(context)
-        self._visits: dict[Key, _LastVisit] = {}
+        self._last_runs: dict[Key, _LastRun] = {}
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Observe the group of one object, resize it where `replicas` differs, and write the status."""
         item = self.context.store(ALL_NODE_GROUPS).get(key)
         if item is None or item["metadata"].get("deletionTimestamp"):
-            self._visits.pop(key, None)
+            self._last_runs.pop(key, None)
             return None
         request = self._requests.of(item, now)
-        last = self._visits.get(key)
+        last = self._last_runs.get(key)
         present = self.context.clock.monotonic()
-        if last is not None and last.request == request and present < last.rests_until:
-            return Result(requeue_after=last.rests_until - present)
+        if last is not None and last.request == request and present < last.idle_until:
+            return Result(requeue_after=last.idle_until - present)
         failures = last.failures if last is not None and last.request == request else 0
-        decision, selector, failures = await self._visit(item, request, failures, now)
+        decision, selector, failures = await self._observe_and_resize(item, request, failures, now)
         await self._write(item, decision, selector, now)
         if decision.requeue_at is None:
-            self._visits.pop(key, None)
+            self._last_runs.pop(key, None)
             return None
         # Remembered only now: if the status could not be written, the next try calls the provider again.
         pause = decision.requeue_at - now
-        self._visits[key] = _LastVisit(request, self.context.clock.monotonic() + pause, failures)
+        self._last_runs[key] = _LastRun(request, self.context.clock.monotonic() + pause, failures)
         return Result(requeue_after=pause)
 
-    async def _visit(
+    async def _observe_and_resize(
         self, item: Object, request: GroupRequest, failures: int, now: int
     ) -> tuple[Decision[ResizeGroup], str | None, int]:
         """Observe and resize a group; gives the selector of its nodes and the failures in a row as well."""

@@ -185,7 +185,7 @@ def _able_to_scale(request: GroupRequest, group: GroupState, actions: tuple[Resi
     if request.spec is not None and request.spec.replicas is None:
         message = "spec.replicas is not set, and the group is left alone"
         return Condition("AbleToScale", ConditionStatus.TRUE, "LeftAlone", message)
-    message = f"the group is to have {nodes_text(group.wanted)}, as wished"
+    message = f"the provider works towards {nodes_text(group.wanted)}, as requested"
     return Condition("AbleToScale", ConditionStatus.TRUE, "AsWished", message)
 
 
@@ -196,5 +196,5 @@ def _stabilized(group: GroupState, actions: tuple[ResizeGroup, ...]) -> Conditio
     if not group.stable:
         message = group.message or "the provider is at work"
         return Condition("Stabilized", ConditionStatus.FALSE, "Busy", message)
-    message = f"the provider has come to rest at {nodes_text(group.wanted)}"
+    message = f"the provider has finished all changes: {nodes_text(group.wanted)}"
     return Condition("Stabilized", ConditionStatus.TRUE, "AtRest", message)

@@ -28,13 +28,13 @@ def group_index(item: Object) -> Iterable[Hashable]:
 
 def group_of(item: Object) -> GroupId | None:
     """Read which group an object names; None where it names none."""
-    type_, id_ = _named(item)
+    type_, id_ = _group_fields(item)
     return None if type_ is None or id_ is None else read_group_id(type_, id_)
 
 
 def id_of(item: Object) -> str | None:
     """Return the id of the group of an object, as its author wrote it; None where there is none."""
-    return _named(item)[1]
+    return _group_fields(item)[1]
 
 
 def younger_objects(item: Object, others: Iterable[Object]) -> Iterator[Object]:
@@ -63,7 +63,7 @@ def _same_group(item: Object, others: Iterable[Object], matches: Callable[[Objec
             yield other
 
 
-def _named(item: Object) -> tuple[str | None, str | None]:
+def _group_fields(item: Object) -> tuple[str | None, str | None]:
     annotations = item["metadata"].get("annotations") or {}
     spec = item.get("spec") or {}
     return _type_and_id(_text(spec.get("type")), _text(spec.get("id")), annotations.get(ANNOTATION))

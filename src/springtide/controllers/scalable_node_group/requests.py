@@ -49,7 +49,7 @@ class GroupRequests:
         return GroupRequest(
             uid=item["metadata"]["uid"],
             spec=verdict.sound.spec if verdict.sound is not None else None,
-            errors=verdict.words,
+            errors=verdict.error_message,
             refusal=refusal,
             owner=owner_of_group(item, self._others(item), lambda other: self._may_scale(other, now)) if may else None,
         )
