@@ -1,1 +1,1 @@
-"""The Kubernetes API in this process: what is stored, what is refused, and who is told."""
+"""The Kubernetes API in memory: storage, verbs, admission, patches, watches, and HTTP on top."""

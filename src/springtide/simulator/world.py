@@ -134,7 +134,7 @@ class World:
         return task
 
     def begin(self) -> None:
-        """Take everything down that happens from now on, and clear away what nobody owns any more."""
+        """Start to record writes, and to collect garbage."""
         self.observe(self._record)
         self.run_beside(GarbageCollector(self.server).run(self.clock))
         self.run_beside(NamespaceController(self.server).run(self.clock))

@@ -132,8 +132,8 @@ class HorizontalPodAutoscalers(Controller):
                 "selector is required", condition_message("ScalingActive", False, "InvalidSelector", words)
             )
         selector = self._selectors[key] = parse_labels(text)
-        everybody = self.context.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
-        pods = tuple(pod for pod in everybody if selector.matches(pod["metadata"].get("labels")))
+        all_pods = self.context.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
+        pods = tuple(pod for pod in all_pods if selector.matches(pod["metadata"].get("labels")))
         conflicting = self._conflicting_autoscalers(key.namespace, pods)
         if len(conflicting) > 1:
             named = " ".join(str(rival) for rival in conflicting)
