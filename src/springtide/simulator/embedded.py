@@ -41,7 +41,7 @@ class EmbeddedCluster:
     async def run(self, settings: ManagerSettings) -> None:
         """Run the controllers until cancelled; a failure of any of them ends the cluster."""
         manager = Manager(self.transport(), self.clock, self._behaviours, random=self._random, settings=settings)
-        async with asyncio.TaskGroup() as living:
-            living.create_task(GarbageCollector(self.server).run(self.clock))
-            living.create_task(NamespaceController(self.server).run(self.clock))
-            living.create_task(manager.run())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(GarbageCollector(self.server).run(self.clock))
+            tasks.create_task(NamespaceController(self.server).run(self.clock))
+            tasks.create_task(manager.run())

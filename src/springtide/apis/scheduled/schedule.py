@@ -162,12 +162,12 @@ def schedule_findings(
     spec: ScheduleSpec, context: ValidationContext, calendars: KnownCalendars | None = None
 ) -> Iterator[ScheduleFinding]:
     """Find probable mistakes in a schedule; in a very busy schedule, the search may end before it has found all."""
-    with limit_search(_MOST_STEPS) as effort:
-        return iter(_search(spec, context, calendars or KnownCalendars({}), effort))
+    with limit_search(_MOST_STEPS) as budget:
+        return iter(_search(spec, context, calendars or KnownCalendars({}), budget))
 
 
 def _search(
-    spec: ScheduleSpec, context: ValidationContext, calendars: KnownCalendars, effort: SearchBudget
+    spec: ScheduleSpec, context: ValidationContext, calendars: KnownCalendars, budget: SearchBudget
 ) -> list[ScheduleFinding]:
     """Run all searches; the result of a search that exceeds the budget is discarded."""
     found: list[ScheduleFinding] = []
@@ -204,7 +204,7 @@ def _search(
                     "remove it, or one of its calendars",
                 )
             )
-        if effort.exhausted:
+        if budget.exhausted:
             return found
         found += here
         if excluded:
@@ -216,7 +216,7 @@ def _search(
             compared.append(claim)
     compared = sorted(compared, key=lambda claim: (-claim.priority, claim.position))[:_MOST_COMPARED]
     shadowed = _never_winning(compared, context.now)
-    if effort.exhausted:
+    if budget.exhausted:
         return found
     found += (
         ScheduleFinding(

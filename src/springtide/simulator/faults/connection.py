@@ -136,18 +136,18 @@ class FaultyConnection:
         self, selection: Selection, *, limit: int = 0, continue_: str = "", version: str = "", exact: bool = False
     ) -> ListPage:
         """Read a page of objects; with a minimum version, possibly the state at that version."""
-        dice = self._fault_source
-        if continue_ and dice.happens(dice.faults.expired):
+        source = self._fault_source
+        if continue_ and source.happens(source.faults.expired):
             msg = "The provided continue parameter is too old to display a consistent list result."
             raise Gone(msg)
 
         async def read() -> ListPage:
             page = await self._inner.list(selection, limit=limit, continue_=continue_, version=version, exact=exact)
-            if not version or exact or not dice.happens(dice.faults.stale):
+            if not version or exact or not source.happens(source.faults.stale):
                 return page
             # Any state since the requested version is allowed; version 0 allows all.
             newest = int(page.version)
-            older = newest - dice.below(min(_REPLAYED, newest - max(1, int(version)) + 1))
+            older = newest - source.below(min(_REPLAYED, newest - max(1, int(version)) + 1))
             try:
                 return await self._inner.list(selection, limit=limit, version=str(older), exact=True)
             except Gone:
@@ -159,22 +159,22 @@ class FaultyConnection:
         self, selection: Selection, *, version: str = "", initial_events: bool = False, timeout: float | None = None
     ) -> AsyncGenerator[WatchEvent, None]:
         """Watch: events may be late, repeated, or end early."""
-        dice, faults = self._fault_source, self._fault_source.faults
+        source, faults = self._fault_source, self._fault_source.faults
         await self._request(_nothing)
         if initial_events and not self._availability.watch_list:
             msg = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
             raise Invalid(msg)
         if version not in ("", "0"):
-            if dice.happens(faults.expired):
+            if source.happens(faults.expired):
                 msg = f"too old resource version: {version}"
                 raise Gone(msg)
-            if not initial_events and dice.happens(faults.replay):
-                version = str(max(1, int(version) - dice.below(_REPLAYED)))
-        lagging = dice.happens(faults.lag)
+            if not initial_events and source.happens(faults.replay):
+                version = str(max(1, int(version) - source.below(_REPLAYED)))
+        lagging = source.happens(faults.lag)
         stream = FaultyStream(
-            self._loop, lag=lambda: dice.up_to(dice.faults.longest_lag if lagging else dice.faults.latency)
+            self._loop, lag=lambda: source.up_to(source.faults.longest_lag if lagging else source.faults.latency)
         )
-        breaking = self._break_later(stream) if dice.happens(faults.cut) else None
+        breaking = self._break_later(stream) if source.happens(faults.cut) else None
         events = self._inner.watch(selection, version=version, initial_events=initial_events, timeout=timeout)
         self._availability.opened(stream)
         pump = self._loop.create_owned_task(None, _pump(stream, events))
@@ -292,8 +292,8 @@ class FaultyConnection:
 
     async def _travel(self, call: Callable[[], Awaitable[T]], fault: RequestFault, answer: asyncio.Future[T]) -> None:
         """Deliver a request and its answer, even if the waiting process ends meanwhile."""
-        if fault.patience is not None:
-            self._loop.call_later(fault.patience, _fail, answer, RequestTimeout("nothing came back in time"))
+        if fault.client_timeout is not None:
+            self._loop.call_later(fault.client_timeout, _fail, answer, RequestTimeout("nothing came back in time"))
         await asyncio.sleep(fault.there)
         if self._availability.down:
             _fail(answer, ConnectionLost("connection refused"))
@@ -315,16 +315,16 @@ class FaultyConnection:
             answer.set_result(result)
 
     def _break_later(self, stream: FaultyStream) -> asyncio.TimerHandle:
-        dice = self._fault_source
+        source = self._fault_source
         failures: tuple[Exception | None, ...] = (
             None,
             ConnectionLost("connection reset by peer"),
             Gone("the resourceVersion for the provided watch is too old")
-            if dice.happens(dice.faults.expired)
+            if source.happens(source.faults.expired)
             else None,
         )
         return self._loop.call_later(
-            dice.up_to(dice.faults.stream_life), stream.break_off, failures[dice.below(len(failures))]
+            source.up_to(source.faults.stream_life), stream.break_off, failures[source.below(len(failures))]
         )
 
 

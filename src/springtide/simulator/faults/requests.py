@@ -31,7 +31,7 @@ class RequestFault:
     """The error of a request that takes no effect."""
     lost: ClusterError | None = None
     """The error that the client sees although the request took effect."""
-    patience: float | None = None
+    client_timeout: float | None = None
     """When the client times out although an answer is on its way."""
 
 
@@ -70,11 +70,11 @@ class RequestFaultSource:
         queued, there, back = (self.up_to(faults.latency) for _ in range(3))
         refused: ClusterError | None = None
         lost: ClusterError | None = None
-        patience: float | None = None
+        client_timeout: float | None = None
         if self.happens(faults.slow):
             queued, there = self.up_to(faults.longest_travel), self.up_to(faults.longest_travel)
             if self.happens(0.5):
-                patience = self.up_to(faults.longest_travel)
+                client_timeout = self.up_to(faults.longest_travel)
         if conditional and self.happens(faults.conflict):
             refused = Conflict(
                 "the object has been modified; please apply your changes to the latest version and try again"
@@ -89,7 +89,7 @@ class RequestFaultSource:
             lost = self._failure()
             if self.happens(0.3):
                 lost, back = RequestTimeout("nothing came back in time"), self.between(_PATIENCE)
-        return RequestFault(queued, there, back, refused, lost, patience)
+        return RequestFault(queued, there, back, refused, lost, client_timeout)
 
     def _failure(self) -> ClusterError:
         match self.below(3):

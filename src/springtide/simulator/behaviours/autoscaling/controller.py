@@ -134,9 +134,9 @@ class HorizontalPodAutoscalers(Controller):
         selector = self._selectors[key] = parse_labels(text)
         everybody = self.context.store(_PODS_BY_NAMESPACE).by(IN_NAMESPACE, key.namespace)
         pods = tuple(pod for pod in everybody if selector.matches(pod["metadata"].get("labels")))
-        rivals = self._conflicting_autoscalers(key.namespace, pods)
-        if len(rivals) > 1:
-            named = " ".join(str(rival) for rival in rivals)
+        conflicting = self._conflicting_autoscalers(key.namespace, pods)
+        if len(conflicting) > 1:
+            named = " ".join(str(rival) for rival in conflicting)
             words = f"pods by selector {text} are controlled by multiple HPAs: [{named}]"
             raise _Unscalable(words, condition_message("ScalingActive", False, "AmbiguousSelector", words))
         replicas = (scale.get("spec") or {}).get("replicas", 0)
