@@ -57,11 +57,11 @@ class CalendarHarness:
         return [one.at - START for one in self.world.writes if one.verb == "patch/status"]
 
 
-def run_in_virtual_time(story: Callable[[CalendarHarness], Awaitable[None]]) -> None:
+def run_in_virtual_time(steps: Callable[[CalendarHarness], Awaitable[None]]) -> None:
     """Run a test in virtual time."""
 
     async def main(clock: VirtualClock) -> None:
-        await story(CalendarHarness(clock))
+        await steps(CalendarHarness(clock))
 
     run(main, start=START)
 
@@ -69,7 +69,7 @@ def run_in_virtual_time(story: Callable[[CalendarHarness], Awaitable[None]]) -> 
 def test_status_follows_the_days() -> None:
     """It is written only at local midnights at which it changes."""
 
-    async def story(harness: CalendarHarness) -> None:
+    async def steps(harness: CalendarHarness) -> None:
         harness.write(CHRISTMAS)
         process = harness.start_process()
         await harness.clock.sleep(1)
@@ -107,13 +107,13 @@ def test_status_follows_the_days() -> None:
         assert (health.errors, health.conflicts, health.delayed) == (0, 0, 0)
         await process.manager.stop()
 
-    run_in_virtual_time(story)
+    run_in_virtual_time(steps)
 
 
 def test_changed_calendar_takes_effect_at_once() -> None:
     """The former dates are removed, and observedGeneration is the new one."""
 
-    async def story(harness: CalendarHarness) -> None:
+    async def steps(harness: CalendarHarness) -> None:
         harness.write(CHRISTMAS)
         process = harness.start_process()
         await harness.clock.sleep(1)
@@ -129,13 +129,13 @@ def test_changed_calendar_takes_effect_at_once() -> None:
         assert harness.status()["conditions"]["Active"]["status"] == "False"
         await process.manager.stop()
 
-    run_in_virtual_time(story)
+    run_in_virtual_time(steps)
 
 
 def test_invalid_calendar_is_reported() -> None:
     """A condition and an event have the errors; the dates return when it is corrected."""
 
-    async def story(harness: CalendarHarness) -> None:
+    async def steps(harness: CalendarHarness) -> None:
         harness.write({"timeZone": "Mars/Olympus", "dates": ["2026-12-24"]})
         process = harness.start_process()
         await harness.clock.sleep(1)
@@ -152,13 +152,13 @@ def test_invalid_calendar_is_reported() -> None:
         assert harness.status()["conditions"]["Ready"]["status"] == "True"
         await process.manager.stop()
 
-    run_in_virtual_time(story)
+    run_in_virtual_time(steps)
 
 
 def test_status_is_right_at_once_after_downtime() -> None:
     """A restart during a day of the calendar needs no history."""
 
-    async def story(harness: CalendarHarness) -> None:
+    async def steps(harness: CalendarHarness) -> None:
         harness.write(CHRISTMAS)
         first = harness.start_process("one")
         await harness.clock.sleep(1)
@@ -172,13 +172,13 @@ def test_status_is_right_at_once_after_downtime() -> None:
         assert harness.status()["nextDates"] == ["2026-12-25", "2026-12-31"]
         await second.manager.stop()
 
-    run_in_virtual_time(story)
+    run_in_virtual_time(steps)
 
 
 def test_deleted_calendar_is_not_written() -> None:
     """Nothing is written at its next day."""
 
-    async def story(harness: CalendarHarness) -> None:
+    async def steps(harness: CalendarHarness) -> None:
         harness.write(CHRISTMAS)
         process = harness.start_process()
         await harness.clock.sleep(1)
@@ -189,17 +189,17 @@ def test_deleted_calendar_is_not_written() -> None:
         assert process.manager.health()[0].errors == 0
         await process.manager.stop()
 
-    run_in_virtual_time(story)
+    run_in_virtual_time(steps)
 
 
 def test_status_fields_of_other_managers_are_kept() -> None:
     """The controller owns only its conditions and dates."""
 
-    async def story(harness: CalendarHarness) -> None:
+    async def steps(harness: CalendarHarness) -> None:
         harness.write(CHRISTMAS)
         process = harness.start_process()
         await harness.clock.sleep(1)
-        theirs = {
+        other = {
             "type": "Approved",
             "status": "True",
             "reason": "Board",
@@ -210,17 +210,17 @@ def test_status_fields_of_other_managers_are_kept() -> None:
             "apiVersion": "springtide.dev/v1alpha1",
             "kind": "Calendar",
             "metadata": {"name": "days"},
-            "status": {"conditions": [theirs]},
+            "status": {"conditions": [other]},
         }
         harness.world.server.patch(CALENDARS, KEY, Patch.apply(body), USER, subresource="status")
         await harness.advance_to("2026-12-23T23:00:00Z")
 
         conditions = harness.status()["conditions"]
-        assert conditions["Approved"] == theirs
+        assert conditions["Approved"] == other
         assert conditions["Active"]["status"] == "True"
         await process.manager.stop()
 
-    run_in_virtual_time(story)
+    run_in_virtual_time(steps)
 
 
 def test_controller_reads_calendars_and_writes_their_status() -> None:

@@ -83,10 +83,10 @@ def test_condition_names_other_autoscalers_of_the_target(others: list[Object], e
     """The message says how to resolve the conflict."""
     outcome = cron_scenario(deployment(), *others, cron(HOURLY)).run("3h")
 
-    opposed = condition(outcome, "Unopposed")
-    assert (opposed["status"], opposed["reason"]) == ("False", "AlsoScaled")
-    assert expected_text in opposed["message"]
-    assert events(outcome, "AlsoScaled") == [opposed["message"]]
+    conflict = condition(outcome, "Unopposed")
+    assert (conflict["status"], conflict["reason"]) == ("False", "AlsoScaled")
+    assert expected_text in conflict["message"]
+    assert events(outcome, "AlsoScaled") == [conflict["message"]]
     assert [one["count"] for one in outcome.objects("Event") if one["reason"] == "AlsoScaled"] == [1]
 
 
@@ -127,9 +127,9 @@ def test_hpa_created_by_keda_is_rejected_as_a_target() -> None:
     made = cron(rule("r", "30 8 * * *", targetMinReplicas=2), target=HPA)
     outcome = cron_scenario(autoscaler(**BY_KEDA), made).run("10m")
 
-    opposed = condition(outcome, "Unopposed")
-    assert opposed["status"] == "False"
-    assert "is made by ScaledObject `shop`, which undoes what rules set" in opposed["message"]
+    conflict = condition(outcome, "Unopposed")
+    assert conflict["status"] == "False"
+    assert "is made by ScaledObject `shop`, which undoes what rules set" in conflict["message"]
 
 
 def test_target_claimed_by_a_scaled_object_is_reported_at_once() -> None:

@@ -52,11 +52,11 @@ def test_controller_writes_only_at_start_and_for_firings() -> None:
     """Status and cursor at the start; then target, status and cursor for each firing."""
     outcome = cron_scenario(deployment(), cron(EIGHT)).run("2d")
 
-    begun, fired = "2026-06-05T08:00:00Z", "2026-06-05T08:30:00Z"
+    started, fired = "2026-06-05T08:00:00Z", "2026-06-05T08:30:00Z"
     next_day = "2026-06-06T08:30:00Z"
     assert writes(outcome) == [
-        (begun, "CronFederatedHPA"),
-        (begun, "CronFederatedHPA"),
+        (started, "CronFederatedHPA"),
+        (started, "CronFederatedHPA"),
         (fired, "Deployment"),
         (fired, "CronFederatedHPA"),
         (fired, "CronFederatedHPA"),

@@ -88,7 +88,7 @@ def test_rule_without_records() -> None:
 
 
 @pytest.mark.parametrize("time", ["2026-06-05t08:30:00z", "2026-06-05T08:30:00+99:99", "0001-01-01T00:00:00+10:00"])
-def test_entry_with_an_ambiguous_time_is_dropped(time: str) -> None:
+def test_entry_with_an_invalid_time_is_dropped(time: str) -> None:
     """The API server accepts such times; the other entries are kept."""
     bad = {"scheduleTime": time, "executionTime": time}
     status = {"executionHistories": [{"ruleName": "r", "successfulExecutions": [bad, entry(40)]}]}

@@ -26,9 +26,9 @@ def test_executions_and_reconciles_are_counted_by_result() -> None:
     assert registry.get_sample_value(f"{tries}_count", {"result": "error"}) == 2
     assert registry.get_sample_value(f"{tries}_count", {"result": "success"}) == 1
     assert registry.get_sample_value("cronfederatedhpa_process_duration_seconds_count", {"result": "error"}) == 0
-    looks = registry.get_sample_value("cronfederatedhpa_process_duration_seconds_count", {"result": "success"})
-    assert looks is not None
-    assert looks >= 4
+    reconciles = registry.get_sample_value("cronfederatedhpa_process_duration_seconds_count", {"result": "success"})
+    assert reconciles is not None
+    assert reconciles >= 4
     text = generate_latest(registry).decode()
     buckets = [line for line in text.splitlines() if line.startswith(f'{tries}_bucket{{le="') and "success" in line]
     assert len(buckets) == 13

@@ -29,7 +29,7 @@ HOUR = 3600
 
 
 @pytest.mark.parametrize("step", [-HOUR, -24 * HOUR, HOUR], ids=["an-hour-back", "a-day-back", "an-hour-forward"])
-@pytest.mark.parametrize("query", [LOAD, SCHEDULED], ids=["of-a-server", "of-ours"])
+@pytest.mark.parametrize("query", [LOAD, SCHEDULED], ids=["server metric", "own series"])
 def test_scale_is_corrected_after_a_clock_step(query: str, step: int) -> None:
     """A change of the scale by another client is reverted as soon as without the step."""
 

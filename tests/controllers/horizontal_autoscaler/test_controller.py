@@ -162,9 +162,9 @@ def test_scale_follows_the_metric_values(
     outcome = scenario.run("300s")
 
     assert scaled(outcome) == expected
-    said = {kind: one["reason"] for kind, one in conditions(outcome).items() if one["status"] == "False"}
-    assert {kind: reason for kind, reason in said.items() if kind != "Ready"} == unmet
-    assert ("Ready" in said) is bool(unmet)
+    reported = {kind: one["reason"] for kind, one in conditions(outcome).items() if one["status"] == "False"}
+    assert {kind: reason for kind, reason in reported.items() if kind != "Ready"} == unmet
+    assert ("Ready" in reported) is bool(unmet)
 
 
 def test_status_has_all_fields() -> None:
@@ -218,10 +218,10 @@ def test_unchanged_metrics_cause_no_writes() -> None:
     harness.set_metric(LOAD, "1/3")
     outcome = harness.scenario(deployment(3), autoscaler(metric(), metric(LOAD))).run("6h")
 
-    ours = [entry.at for entry in outcome.trace if entry.actor == MANAGER]
+    writes = [entry.at for entry in outcome.trace if entry.actor == MANAGER]
     # The first status is written before the pods exist, the second one after.
-    assert 1 <= len(ours) <= 2
-    assert all(at < outcome.world.clock.start + 60 for at in ours)
+    assert 1 <= len(writes) <= 2
+    assert all(at < outcome.world.clock.start + 60 for at in writes)
 
 
 def test_server_metrics_are_polled_every_period() -> None:
@@ -319,10 +319,10 @@ def test_target_that_cannot_be_scaled_is_reported(reference: Object, reason: str
     harness.set_metric(SCHEDULED, 5)
     outcome = harness.scenario(autoscaler(metric(), scaleTargetRef={**reference, "name": "web"})).run("60s")
 
-    said = conditions(outcome)
-    assert (said["AbleToScale"]["status"], said["AbleToScale"]["reason"]) == ("False", reason)
-    assert expected_text in said["AbleToScale"]["message"]
-    assert (said["Active"]["status"], said["Ready"]["reason"]) == ("Unknown", reason)
+    reported = conditions(outcome)
+    assert (reported["AbleToScale"]["status"], reported["AbleToScale"]["reason"]) == ("False", reason)
+    assert expected_text in reported["AbleToScale"]["message"]
+    assert (reported["Active"]["status"], reported["Ready"]["reason"]) == ("Unknown", reason)
     status = outcome.object("HorizontalAutoscaler", "web", namespace="shop")["status"]
     assert set(status) == {"conditions"}
     assert [one["type"] for one in outcome.objects("Event") if one["reason"] == reason] == ["Warning"]
@@ -469,10 +469,10 @@ def test_unrelated_series_enqueue_no_autoscaler() -> None:
         harness.set_metric(SCHEDULED, 9, namespace="elsewhere")
         harness.set_metric(QUEUED, 9)
 
-    quiet = harness.scenario(deployment(5), autoscaler(metric())).run("60s")
+    undisturbed = harness.scenario(deployment(5), autoscaler(metric())).run("60s")
     disturbed = harness.scenario(deployment(5), autoscaler(metric())).at("20s", others).run("60s")
 
-    assert quiet.trace_bytes() == disturbed.trace_bytes()
+    assert undisturbed.trace_bytes() == disturbed.trace_bytes()
 
 
 def test_observe_mode_does_not_scale_and_reports_no_scaling() -> None:

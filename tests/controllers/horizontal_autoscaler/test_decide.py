@@ -153,7 +153,7 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
 
 
 @pytest.mark.parametrize(
-    ("written", "readings", "scale", "history", "replicas", "reasons", "wake"),
+    ("written", "readings", "scale", "history", "replicas", "reasons", "held_until"),
     [
         pytest.param(autoscaler(metric()), [5], 5, None, 5, {}, None, id="on target"),
         pytest.param(
@@ -291,13 +291,13 @@ def test_conditions_and_requeue_by_situation(
     history: ReplicaHistory | None,
     replicas: int,
     reasons: dict[str, str],
-    wake: int | None,
+    held_until: int | None,
 ) -> None:
     decision = decided(written, readings, scale, history)
 
     assert decision.replicas == replicas
     assert condition_reasons(decision) == HEALTHY | reasons
-    assert (None if decision.held_until is None else decision.held_until - NOW) == wake
+    assert (None if decision.held_until is None else decision.held_until - NOW) == held_until
 
 
 def test_restored_metric_begins_a_new_stabilization_window() -> None:
@@ -463,7 +463,7 @@ _DIRECTION = st.fixed_dictionaries(
     st.integers(0, 30),
 )
 def test_decision_invariants(
-    looks: list[tuple[int, Fraction | None, Fraction | None]],
+    observations: list[tuple[int, Fraction | None, Fraction | None]],
     up: Object,
     down: Object,
     kind: str,
@@ -475,7 +475,7 @@ def test_decision_invariants(
     behavior = {"scaleUp": up, "scaleDown": down}
     written = autoscaler(metric(LOAD, kind, 7), metric(QUEUED), least=least, most=least + room, behavior=behavior)
     spec, history, now = spec_of(written), ReplicaHistory(), NOW
-    for wait, *values in looks:
+    for wait, *values in observations:
         now += wait
         readings = [UNREAD if value is None else value for value in values]
         decision = decide(spec, ObservedScale(current, current), readings, history, now)

@@ -81,8 +81,8 @@ def test_change_during_downtime_is_applied_after_the_restart() -> None:
 
 def test_deleted_producer_leaves_the_replicas_unchanged() -> None:
     """Its series is removed, and a missing metric does not scale down."""
-    story = _scenario("2026-06-08T16:30:00Z", 3).at("5m", delete("MetricsProducer", "scheduling", namespace="shop"))
-    outcome = story.run("1h")
+    scenario = _scenario("2026-06-08T16:30:00Z", 3).at("5m", delete("MetricsProducer", "scheduling", namespace="shop"))
+    outcome = scenario.run("1h")
 
     assert scaled(outcome) == []
     active = conditions(outcome)["Active"]

@@ -171,13 +171,13 @@ def test_long_search_does_not_delay_other_behaviors() -> None:
 
 def test_failed_search_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The value is kept when a worker process dies."""
-    look, looks = schedules._search_present, []
+    search, calls = schedules._search_present, []
 
     def dying(*given: Any) -> Any:
-        looks.append(given)
-        if len(looks) == 1:
+        calls.append(given)
+        if len(calls) == 1:
             raise BrokenExecutor("a worker has died")
-        return look(*given)
+        return search(*given)
 
     monkeypatch.setattr(schedules, "_search_present", dying)
     monkeypatch.setattr(schedules, "QUICK_BUDGET", -1)

@@ -102,15 +102,15 @@ def test_last_value_stays_and_ages_during_a_failure() -> None:
     queues = FakeQueueReader()
     harness = _harness(queues)
 
-    async def look(world: World) -> None:
+    async def observe(world: World) -> None:
         series = harness.series()
         assert series is not None
         harness.recorded.append((series.values[LENGTH], series.age(world.clock.now())))
 
-    scenario = harness.scenario(START, QUEUE).at("20s", queues.set_answer(DOWN)).at("60s", look).at("10m", look)
+    scenario = harness.scenario(START, QUEUE).at("20s", queues.set_answer(DOWN)).at("60s", observe).at("10m", observe)
     broken = scenario.run("11m")
     queues.answer = QueueLength(41)
-    corrected = scenario.at("11m", queues.set_answer(QueueLength(5))).at("16m", look).run("17m")
+    corrected = scenario.at("11m", queues.set_answer(QueueLength(5))).at("16m", observe).run("17m")
 
     assert harness.recorded == [(41, 30), (41, 570), (41, 30), (41, 570), (5, 0)]
     assert conditions_of(broken)["Active"] == ("False", "NoAnswer")
@@ -138,7 +138,7 @@ def test_last_value_is_restored_from_the_status_after_a_restart() -> None:
     queues = FakeQueueReader()
     harness = _harness(queues)
 
-    async def look(world: World) -> None:
+    async def observe(world: World) -> None:
         series = harness.series()
         harness.recorded.append(None if series is None else (series.values[LENGTH], series.age(world.clock.now())))
 
@@ -146,7 +146,7 @@ def test_last_value_is_restored_from_the_status_after_a_restart() -> None:
         harness.scenario(START, QUEUE)
         .at("20s", queues.set_answer(DOWN))
         .at("60s", crash("springtide-0", downtime=10))
-        .at("90s", look)
+        .at("90s", observe)
         .run("2m")
     )
 
@@ -207,12 +207,12 @@ def test_last_value_ages_while_a_read_hangs() -> None:
     async def hang(world: World) -> None:
         queues.before_answer = lambda: world.clock.sleep(100_000)
 
-    async def look(world: World) -> None:
+    async def observe(world: World) -> None:
         series = harness.series()
         assert series is not None
         harness.recorded.append((series.values[LENGTH], series.age(world.clock.now())))
 
-    harness.scenario(START, QUEUE).at("1s", hang).at("20s", look).at("2m", look).run("3m")
+    harness.scenario(START, QUEUE).at("1s", hang).at("20s", observe).at("2m", observe).run("3m")
 
     assert harness.recorded == [(41, 0), (41, 90)]
 

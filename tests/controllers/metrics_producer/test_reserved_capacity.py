@@ -128,16 +128,16 @@ def test_metrics_are_exact() -> None:
     """Reserved amount, capacity and utilization, in cores, bytes and pods."""
     harness = ProducerHarness()
 
-    async def look(world: World) -> None:
+    async def observe(world: World) -> None:
         series = harness.series()
         assert series is not None
         harness.recorded.append(
             {name.removeprefix("karpenter_reserved_capacity_"): value for name, value in series.values.items()}
         )
 
-    harness.scenario(START, node("n1", cpu="3"), pod("p", "n1", cpu="1", memory="2Gi"), RESERVED).at("30s", look).run(
-        "1m"
-    )
+    harness.scenario(START, node("n1", cpu="3"), pod("p", "n1", cpu="1", memory="2Gi"), RESERVED).at(
+        "30s", observe
+    ).run("1m")
 
     assert harness.recorded == [
         {
@@ -170,19 +170,19 @@ def test_status_follows_pods_and_nodes() -> None:
     """Pods are created, finish and are deleted; nodes are added, fail, change labels and are deleted."""
     harness = ProducerHarness()
     metric = "karpenter_reserved_capacity_cpu_"
-    look = (harness.record_value(metric=f"{metric}reserved"), harness.record_value(metric=f"{metric}capacity"))
+    observe = (harness.record_value(metric=f"{metric}reserved"), harness.record_value(metric=f"{metric}capacity"))
 
     (
         harness.scenario(START, node("n1"), pod("p", "n1", cpu="1"), RESERVED)
-        .at("10s", *look, create(pod("q", "n1", cpu="2")))
-        .at("20s", *look, finish("p", "Succeeded"))
-        .at("30s", *look, create(node("n2"), pod("r", "n2", cpu="1")))
-        .at("40s", *look, unready("n2"))
-        .at("50s", *look, delete("Pod", "q"))
-        .at("60s", *look, edit("Node", "n1", {"metadata": {"labels": {"group": "b"}}}))
-        .at("70s", *look, edit("Node", "n1", {"metadata": {"labels": {"group": "a"}}}))
-        .at("80s", *look, delete("Node", "n1"))
-        .at("90s", *look)
+        .at("10s", *observe, create(pod("q", "n1", cpu="2")))
+        .at("20s", *observe, finish("p", "Succeeded"))
+        .at("30s", *observe, create(node("n2"), pod("r", "n2", cpu="1")))
+        .at("40s", *observe, unready("n2"))
+        .at("50s", *observe, delete("Pod", "q"))
+        .at("60s", *observe, edit("Node", "n1", {"metadata": {"labels": {"group": "b"}}}))
+        .at("70s", *observe, edit("Node", "n1", {"metadata": {"labels": {"group": "a"}}}))
+        .at("80s", *observe, delete("Node", "n1"))
+        .at("90s", *observe)
         .run("2m")
     )
 

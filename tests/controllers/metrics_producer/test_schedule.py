@@ -81,12 +81,12 @@ def test_metrics_have_the_value_of_the_status() -> None:
     """Both names have the value, which is fresh until the next change."""
     harness = ProducerHarness()
 
-    async def look(world: World) -> None:
+    async def observe(world: World) -> None:
         series = harness.series()
         assert series is not None
         harness.recorded.append((dict(series.values), series.fresh_until == world.clock.now() + 7 * 3600))
 
-    harness.scenario(START, producer(schedule=NINE_TO_FIVE)).at("2h", look).run("3h")
+    harness.scenario(START, producer(schedule=NINE_TO_FIVE)).at("2h", observe).run("3h")
 
     assert harness.recorded == [({"karpenter_scheduled_capacity": 3, "karpenter_scheduled_replicas_value": 3}, True)]
 

@@ -30,7 +30,7 @@ def _definition(flavour: Flavour) -> Object:
     return next(one for one in all_crds(flavour) if one["metadata"]["name"] == NAME)
 
 
-def _run(story: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[None]], written: Object) -> None:
+def _run(steps: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[None]], written: Object) -> None:
     """Run with only the upstream schema of producers: no calendars and no grants."""
 
     async def main(clock: VirtualClock) -> None:
@@ -41,7 +41,7 @@ def _run(story: Callable[[VirtualClock, MemoryCluster, SeriesStore], Awaitable[N
         store = SeriesStore()
         process = Process(world, clock, MetricsProducerController, services=Services(store, GrantPolicy()))
         await clock.sleep(HOUR / 2)
-        await story(clock, world, store)
+        await steps(clock, world, store)
         assert process.manager.health()[0].errors == 0
         await process.manager.stop()
 
@@ -59,19 +59,19 @@ def _writes(world: MemoryCluster) -> int:
 def test_status_has_only_fields_of_the_schema() -> None:
     """Fields that the API server drops are not written again and again."""
 
-    async def story(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
+    async def steps(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
         assert _shown(world) == {"currentValue": 1, "nextValue": 3, "nextValueTime": "2026-06-01T09:00:00Z"}
         before = _writes(world)
         await clock.sleep(4 * HOUR)
         assert (_writes(world) - before, store.of(CAPACITY, KEY.namespace)) == (1, [(KEY, 3)])
 
-    _run(story, producer(schedule=schedule(daily(3, "9", "17"))))
+    _run(steps, producer(schedule=schedule(daily(3, "9", "17"))))
 
 
 def test_extensions_annotation_is_merged_into_the_spec() -> None:
     """A change of the annotation takes effect."""
 
-    async def story(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
+    async def steps(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
         assert _shown(world)["nextValueTime"] == "2026-06-01T08:50:00Z"
         later = {"springtide.dev/extensions": json.dumps({"schedule": {"behaviors": [{"leadSeconds": 1200}]}})}
         world.server.patch(METRICS_PRODUCERS, KEY, Patch.merge({"metadata": {"annotations": later}}), USER)
@@ -81,13 +81,13 @@ def test_extensions_annotation_is_merged_into_the_spec() -> None:
         assert store.of(CAPACITY, KEY.namespace) == [(KEY, 3)]
 
     lead = {"springtide.dev/extensions": "schedule:\n  behaviors:\n  - leadSeconds: 600\n"}
-    _run(story, producer(annotations=lead, schedule=schedule(daily(3, "9", "17"))))
+    _run(steps, producer(annotations=lead, schedule=schedule(daily(3, "9", "17"))))
 
 
 def test_status_is_completed_when_the_schema_is_extended() -> None:
     """Installing Springtide's CRD completes all statuses at once."""
 
-    async def story(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
+    async def steps(clock: VirtualClock, world: MemoryCluster, store: SeriesStore) -> None:
         assert "upcoming" not in _shown(world)
         replacement = {
             "op": "replace",
@@ -98,4 +98,4 @@ def test_status_is_completed_when_the_schema_is_extended() -> None:
         await clock.sleep(60)
         assert len(_shown(world)["upcoming"]) == 5
 
-    _run(story, producer(schedule=schedule(daily(3, "9", "17"))))
+    _run(steps, producer(schedule=schedule(daily(3, "9", "17"))))

@@ -262,11 +262,11 @@ def test_provider_is_not_called_without_a_grant() -> None:
         " list it under `nodeGroups` of a Grant for this namespace"
     )
 
-    granted = scenario.at("5m", create(grant("theirs", "team-a", "po*")))
+    granted = scenario.at("5m", create(grant("team-a", "team-a", "po*")))
     outcome = granted.run("301s")
     assert cloud.resizes == [("pool", 2)]
 
-    outcome = granted.at("6m", delete("Grant", "theirs")).run("361s")
+    outcome = granted.at("6m", delete("Grant", "team-a")).run("361s")
     assert status_of(outcome, namespace="team-a")["AbleToScale"] == ("False", "NotGranted")
     # Not 0: an autoscaler that reads the scale would take the nodes away.
     assert status_of(outcome, namespace="team-a")["replicas"] == 2
@@ -328,7 +328,7 @@ def test_object_without_a_grant_does_not_own_the_group() -> None:
 
     outcome = (
         node_group_scenario(
-            cloud, node_group(replicas=9, namespace="thief"), grant("a", "owner", "pool"), grants=NO_GRANTS
+            cloud, node_group(replicas=9, namespace="other"), grant("a", "owner", "pool"), grants=NO_GRANTS
         )
         .at("1m", create(node_group(replicas=2, namespace="owner")))
         .run("5m")
@@ -336,7 +336,7 @@ def test_object_without_a_grant_does_not_own_the_group() -> None:
 
     assert cloud.resizes == [("pool", 2)]
     assert status_of(outcome, namespace="owner") == HEALTHY | {"replicas": 2}
-    assert status_of(outcome, namespace="thief")["AbleToScale"] == ("False", "NotGranted")
+    assert status_of(outcome, namespace="other")["AbleToScale"] == ("False", "NotGranted")
 
 
 def test_objects_without_a_grant_enqueue_no_other_objects(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,21 +350,21 @@ def test_objects_without_a_grant_enqueue_no_other_objects(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(ControllerContext, "enqueue", recorded_enqueue)
     cloud = FakeCloud({"pool": FakePool(1)})
-    ungranted = [node_group(f"ungranted-{number}", number, namespace="thief") for number in range(10)]
+    ungranted = [node_group(f"ungranted-{number}", number, namespace="other") for number in range(10)]
 
     outcome = (
         node_group_scenario(
             cloud, node_group(replicas=2, namespace="owner"), grant("a", "owner", "pool"), grants=NO_GRANTS
         )
         .at("1m", create(*ungranted))
-        .at("2m", edit("ScalableNodeGroup", "ungranted-3", {"spec": {"replicas": 50}}, namespace="thief"))
-        .at("3m", delete("ScalableNodeGroup", "ungranted-4", namespace="thief"))
+        .at("2m", edit("ScalableNodeGroup", "ungranted-3", {"spec": {"replicas": 50}}, namespace="other"))
+        .at("3m", delete("ScalableNodeGroup", "ungranted-4", namespace="other"))
         .run("4m")
     )
 
     assert enqueued == []
     assert cloud.resizes == [("pool", 2)]
-    assert status_of(outcome, "ungranted-9", "thief")["AbleToScale"] == ("False", "NotGranted")
+    assert status_of(outcome, "ungranted-9", "other")["AbleToScale"] == ("False", "NotGranted")
 
 
 def test_observe_mode_requests_no_resize() -> None:

@@ -58,8 +58,8 @@ def _same_group(item: Object, others: Iterable[Object], matches: Callable[[Objec
     for other in others:
         if not matches(other):
             continue
-        theirs = group_of(other)
-        if own is not None and theirs is not None and may_be_same(own, theirs):
+        named = group_of(other)
+        if own is not None and named is not None and may_be_same(own, named):
             yield other
 
 
