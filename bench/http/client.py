@@ -16,6 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bench.http.pods import SmallPodView, small_pod_record
+
 from springtide.apis.core.pod_record import PodView, pod_record
 from springtide.cluster.clock import WallClock
 from springtide.cluster.controller import Cached, Controller, Permission, Result, Watch
@@ -26,11 +28,18 @@ from springtide.cluster.resources import PODS, Key, Selection
 _PAGE = 4096
 
 
+_BY_NODE = {"node": lambda pod: (pod.node,)}
+
+
 class Idle(Controller):
     """Reconciles every pod once, without any writes."""
 
     name = "idle"
-    watches = (Watch(Cached(Selection(PODS, view=PodView), pod_record, {"node": lambda pod: (pod.node,)})),)
+    watches = (
+        Watch(Cached(Selection(PODS, view=PodView), pod_record, _BY_NODE))
+        if "--shared-record" in sys.argv
+        else Watch(Cached(Selection(PODS, view=SmallPodView), small_pod_record, _BY_NODE)),
+    )
     permissions = (Permission(PODS, ("get", "list", "watch")),)
     workers = 4
     seen = 0

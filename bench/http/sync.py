@@ -61,8 +61,11 @@ def main() -> None:
         with child("bench.http.kopf_client", config, FEW) as client:
             theirs = report("kopf", FEW, client.read())
         print(f"{'':28} {ours / theirs:9,.1f}x as fast as kopf")
-    with cluster(MANY) as (_, config), child("bench.http.client", config, MANY) as client:
-        report("springtide", MANY, client.read())
+    with cluster(MANY) as (_, config):
+        with child("bench.http.client", config, MANY) as client:
+            report("springtide", MANY, client.read())
+        with child("bench.http.client", config, MANY, "--shared-record") as client:
+            report("springtide, shared record", MANY, client.read())
 
 
 if __name__ == "__main__":
