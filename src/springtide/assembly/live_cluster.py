@@ -53,8 +53,8 @@ class ExternalMetricsSettings:
 
     address: ListenAddress
     service: ServiceTarget
-    pod: str
-    """The name of this process's pod; empty outside a pod."""
+    pod_address: str
+    """The IP address of this process's pod; empty outside a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ async def _serve_external_metrics(
             service=how.service,
             host=how.address.host,
             port=how.address.port,
-            pod=how.pod,
+            address=how.pod_address,
             # Fails in a pod, which has no right to do it: there the chart creates the APIService.
             create=True,
         )

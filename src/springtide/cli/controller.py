@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _METRICS_PORT = 8080
 _WEBHOOK_PORT = 9443
 _EXTERNAL_METRICS_PORT = 6443
-_POD_NAME = "POD_NAME"
-"""The environment variable with the name of this process's pod; the chart sets it."""
+_POD_IP = "POD_IP"
+"""The environment variable with the IP address of this process's pod; the chart sets it."""
 
 
 def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
@@ -219,7 +219,7 @@ def command(
             ExternalMetricsSettings(
                 ListenAddress(external_metrics_host, external_metrics_port),
                 _target(external_metrics_service, namespace),
-                pod=os.environ.get(_POD_NAME, ""),
+                pod_address=os.environ.get(_POD_IP, ""),
             )
             if external_metrics
             else None
