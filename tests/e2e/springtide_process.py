@@ -43,6 +43,8 @@ def controller(name: str, folder: Path, kubeconfig: Path, *arguments: str) -> Pr
         NAMESPACE,
         "--metrics-port",
         "0",
+        "--health-port",
+        "0",
         "--log-format",
         "text",
         *arguments,

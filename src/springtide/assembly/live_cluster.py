@@ -24,7 +24,15 @@ from springtide.cluster.leader_election import LeaderElector
 from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.cluster.serving import serving
 from springtide.cluster.transport import Transport
-from springtide.metrics import HealthCheck, HealthResult, ProcessMetrics, caches_synced, fact_check, operations_app
+from springtide.metrics import (
+    HealthCheck,
+    HealthResult,
+    ProcessMetrics,
+    caches_synced,
+    fact_check,
+    operations_app,
+    serve_health,
+)
 from springtide.metrics.external import external_metrics
 from springtide.metrics.series import SeriesStore
 
@@ -67,6 +75,7 @@ class ControllerProcessSettings:
     namespace: str
     default_zone: str
     metrics: ListenAddress | None
+    health: ListenAddress | None
     webhooks: WebhookSettings | None
     sources: MetricSourceSettings
     external_metrics: ExternalMetricsSettings | None
@@ -117,7 +126,12 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: Control
             served = await stack.enter_async_context(
                 serving(app, host=settings.metrics.host, port=settings.metrics.port)
             )
-            log.info("metrics and health are served at %s", served.url)
+            log.info("metrics are served at %s", served.url)
+        if settings.health is not None:
+            probed = await stack.enter_async_context(
+                serve_health(settings.health.host, settings.health.port, ready=ready)
+            )
+            log.info("health is served at %s", probed.url)
         return await _run(stop, manager)
 
 
