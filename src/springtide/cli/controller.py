@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from springtide.apis.redaction import redacted_address
 from springtide.cli.console import logging_options, show_failure
 from springtide.cli.options import default_timezone_option, metric_options
 from springtide.cli.stop_signals import run_until_signalled
@@ -29,7 +30,9 @@ _POD_IP = "POD_IP"
 
 def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
     if value and (urlsplit(value).scheme != "https" or not urlsplit(value).hostname):
-        raise click.BadParameter(f"{value!r} is not an address that an API server can call; write https://HOST[:PORT]")
+        raise click.BadParameter(
+            f"{redacted_address(value)!r} is not an address that an API server can call; write https://HOST[:PORT]"
+        )
     return value
 
 
