@@ -33,7 +33,7 @@ from springtide.assembly.services import MetricSourceSettings, live_services
 from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.certificates import make_serving
 from springtide.cluster.clock import Clock, ScaledClock, WallClock
-from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.compute import LiveCompute
 from springtide.cluster.context import Services
 from springtide.cluster.controller import Controller
 from springtide.cluster.errors import ServerError
@@ -205,7 +205,7 @@ def _manager(
     metrics: ProcessMetrics,
     services: Services,
 ) -> Manager:
-    compute = ThreadCompute()
+    compute = LiveCompute()
     stack.callback(compute.close)
     random = Random(secrets.token_bytes(32))  # noqa: S311 - spreads requests, hides nothing
     transport = cluster.transport()

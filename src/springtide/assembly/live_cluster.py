@@ -17,7 +17,7 @@ from springtide.cluster.admission.configurations import ServiceTarget, WebhookTa
 from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock, WallClock, first_of
-from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.compute import LiveCompute
 from springtide.cluster.controller import Controller
 from springtide.cluster.http import ClusterAccess, HttpSettings, HttpTransport
 from springtide.cluster.leader_election import LeaderElector
@@ -93,7 +93,7 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: Control
         )
         log.info("%s is the cluster (%s); this process is %s", access.server, access.origin, identity)
         transport = metrics.measured(http)
-        compute = ThreadCompute()
+        compute = LiveCompute()
         stack.callback(compute.close)
         series = SeriesStore()
         services = await stack.enter_async_context(

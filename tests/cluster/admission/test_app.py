@@ -17,7 +17,7 @@ from tests.cluster.admission.review_requests import UID, conversion_review, revi
 from springtide.cluster.admission import webhooks as admission
 from springtide.cluster.admission.reviews import MOST_BYTES
 from springtide.cluster.admission.webhooks import admission_app
-from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.compute import LiveCompute
 
 PATHS = ("/validate", "/default", "/convert")
 
@@ -60,7 +60,7 @@ def with_app(scenario: Callable[[ASGIApp], Awaitable[None]], *, timeout: float =
     """Run a test with the application."""
 
     async def main() -> None:
-        compute = ThreadCompute(2)
+        compute = LiveCompute(2)
         try:
             await scenario(admission_app(compute, lambda: CONTEXT.now, timeout=timeout))
         finally:
@@ -89,7 +89,7 @@ def test_objects_are_validated_by_the_clock_and_zone_of_the_controllers() -> Non
     pool = node_pool({"budgets": [{"nodes": "0", "from": "2026-05-01T00:00:00Z", "until": "2026-06-01T00:00:00Z"}]})
 
     async def main() -> list[bool]:
-        compute = ThreadCompute(1)
+        compute = LiveCompute(1)
         try:
             apps = [admission_app(compute, lambda at=at: at) for at in (CONTEXT.now, CONTEXT.now + 10**7)]  # type: ignore[misc]
             answers = [await ask(app, "/validate", review(pool)) for app in apps]

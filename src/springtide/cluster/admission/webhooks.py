@@ -34,7 +34,7 @@ from springtide.cluster.admission.reviews import (
 from springtide.cluster.certificates.issuance import make_provisional
 from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, wall_time
 from springtide.cluster.certificates.rotation import CertificateLifetimes
-from springtide.cluster.compute import Compute, ThreadCompute
+from springtide.cluster.compute import Compute, LiveCompute
 from springtide.cluster.serving import LOOPBACK, RunningServer, TlsIdentity, serving
 from springtide.cluster.transport import Transport
 
@@ -89,7 +89,7 @@ async def serve_webhooks(
     webhook configurations. `convert` adds the conversion webhook to CRDs of Springtide that have none; `create`
     implies it. The block starts at once; `ready` is false until certificates exist and their CA bundle is published.
     """
-    compute = ThreadCompute(_THREADS)
+    compute = LiveCompute(_THREADS)
     app = admission_app(compute, now, default_zone=default_zone)
     identity = TlsIdentity(make_provisional(host, now=wall_time()))
     try:
