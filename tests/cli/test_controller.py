@@ -90,7 +90,7 @@ async def cluster(folder: Path) -> AsyncIterator[ApiServer]:
 async def controller(folder: Path, *arguments: str) -> AsyncIterator[Controller]:
     """Run the command; it is stopped at the end of the block."""
     command = (sys.executable, "-c", "from springtide.cli import main; main()", "controller")
-    chosen = ("--kubeconfig", str(folder / "kubeconfig"), "--metrics-port", "0", *arguments)
+    chosen = ("--kubeconfig", str(folder / "kubeconfig"), "--metrics-port", "0", "--health-port", "0", *arguments)
     process = await asyncio.create_subprocess_exec(*command, *chosen, stderr=asyncio.subprocess.PIPE)
     running = Controller(process)
     reading = asyncio.create_task(running.read())
@@ -126,9 +126,13 @@ def test_it_acts_serves_health_and_metrics_and_releases_the_lease(tmp_path: Path
                 return conditions(server, "good").get("Ready") == "True"
 
             await eventually(ready)
-            url = (await process.said("metrics and health")).rsplit(" ", 1)[1]
-            assert (await fetched(f"{url}/readyz"))[0] == 200
-            assert (await fetched(f"{url}/healthz")) == (200, "ok")
+            url = (await process.said("metrics are")).rsplit(" ", 1)[1]
+            probed = (await process.said("health is")).rsplit(" ", 1)[1]
+            assert probed != url
+            for place in (url, probed):
+                assert (await fetched(f"{place}/readyz"))[0] == 200
+                assert (await fetched(f"{place}/healthz")) == (200, "ok")
+            assert (await fetched(f"{probed}/metrics"))[0] == 404
             _, metrics = await fetched(f"{url}/metrics")
             assert 'springtide_reconcile_total{controller="calendar",result="requeue_after"}' in metrics
             assert server.get(LEASES, LEASE)["spec"]["holderIdentity"]
@@ -167,7 +171,7 @@ def test_another_replica_takes_over_from_a_killed_one(tmp_path: Path) -> None:
 
             leader = await eventually(held)
             async with controller(tmp_path) as second:
-                await second.said("metrics and health")
+                await second.said("metrics are")
                 first.process.kill()
                 server.create(CALENDARS, calendar("good", GOOD), Write("user"))
 

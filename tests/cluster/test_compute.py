@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import threading
-from concurrent.futures import BrokenExecutor
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import pytest
 
-from springtide.cluster.compute import InlineCompute, ProcessCompute, ThreadCompute, Threads, tune_gc
+from springtide.cluster.compute import (
+    ComputeLimitExceeded,
+    InlineCompute,
+    LiveCompute,
+    Threads,
+    tune_gc,
+)
 from springtide.simulator.virtual_time import VirtualClock, run
+
+T = TypeVar("T")
 
 
 def test_inline_returns_when_the_modelled_time_is_over() -> None:
@@ -38,7 +49,7 @@ def test_a_thread_does_not_block_the_event_loop() -> None:
     """The function runs in another thread of the same process."""
 
     async def main() -> int:
-        compute = ThreadCompute(1)
+        compute = LiveCompute(1)
         try:
             return await compute.run(threading.get_ident, cost=0)
         finally:
@@ -47,32 +58,83 @@ def test_a_thread_does_not_block_the_event_loop() -> None:
     assert asyncio.run(main()) != threading.get_ident()
 
 
-def test_a_process_does_not_block_the_interpreter() -> None:
-    """The function runs in another process."""
+def isolated(story: Callable[[LiveCompute], Coroutine[Any, Any, T]], *, seconds: float = 60.0) -> T:
+    """Run a test with a child process."""
 
-    async def main() -> int:
-        compute = ProcessCompute(1)
+    async def main() -> T:
+        compute = LiveCompute(1, seconds=seconds)
         try:
-            return await compute.run(os.getpid, cost=0)
+            return await story(compute)
         finally:
             compute.close()
 
-    assert asyncio.run(main()) != os.getpid()
+    return asyncio.run(main())
+
+
+def test_limited_calls_run_in_one_other_process() -> None:
+    async def story(compute: LiveCompute) -> list[int]:
+        return [await compute.run_limited(os.getpid, cost=0) for _ in range(3)]
+
+    first, *others = isolated(story)
+    assert first != os.getpid()
+    assert others == [first, first]
+
+
+def test_a_limited_call_returns_or_raises_what_the_function_does() -> None:
+    async def story(compute: LiveCompute) -> int:
+        with pytest.raises(ValueError, match="invalid literal"):
+            await compute.run_limited(int, "x", cost=0)
+        return await compute.run_limited(abs, -3, cost=0)
+
+    assert isolated(story) == 3
+
+
+def test_a_call_beyond_its_time_is_ended_and_others_go_on() -> None:
+    """Also one that never returns to the interpreter, which could not be ended in a thread."""
+
+    async def story(compute: LiveCompute) -> int:
+        endless = asyncio.create_task(compute.run_limited(re.fullmatch, "(a|a)*b", "a" * 60, cost=0))
+        waiting = asyncio.create_task(compute.run_limited(abs, -3, cost=0))
+        with pytest.raises(ComputeLimitExceeded, match=r"more than 0\.3 s"):
+            await endless
+        return await waiting
+
+    assert isolated(story, seconds=0.3) == 3
+
+
+def test_a_call_beyond_its_memory_fails() -> None:
+    async def story(compute: LiveCompute) -> int:
+        with pytest.raises(ComputeLimitExceeded, match="memory"):
+            await compute.run_limited(bytes, 2 << 30, cost=0)
+        return await compute.run_limited(abs, -3, cost=0)
+
+    assert isolated(story) == 3
 
 
 def test_a_new_process_replaces_one_that_died() -> None:
-    """Calls that were under way fail; later calls get a new process."""
+    async def story(compute: LiveCompute) -> int:
+        with pytest.raises(ComputeLimitExceeded, match="has ended"):
+            await compute.run_limited(os._exit, 1, cost=0)
+        return await compute.run_limited(abs, -3, cost=0)
 
-    async def main() -> int:
-        compute = ProcessCompute(1)
-        try:
-            with pytest.raises(BrokenExecutor):
-                await compute.run(os._exit, 1, cost=0)
-            return await compute.run(abs, -3, cost=0)
-        finally:
-            compute.close()
+    assert isolated(story) == 3
 
-    assert asyncio.run(main()) == 3
+
+def test_closing_ends_a_running_call() -> None:
+    async def story(compute: LiveCompute) -> asyncio.Task[None]:
+        endless = asyncio.create_task(compute.run_limited(time.sleep, 3600.0, cost=0))
+        while not compute._running:
+            await asyncio.sleep(0.01)
+        return endless
+
+    async def main() -> None:
+        compute = LiveCompute(1)
+        endless = await story(compute)
+        compute.close()
+        with pytest.raises(ComputeLimitExceeded):
+            await endless
+
+    asyncio.run(main())
 
 
 def test_a_call_returns_or_raises_what_the_function_does() -> None:

@@ -230,6 +230,63 @@ def test_connections_are_limited_and_closed_ones_free_their_slot(monkeypatch: py
     served(story)
 
 
+def test_one_peer_cannot_occupy_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("springtide.cluster.serving.MOST_CONNECTIONS", 5)
+    monkeypatch.setattr("springtide.cluster.serving.MOST_PER_PEER", 3)
+
+    async def story(server: RunningServer, _: Echo) -> None:
+        held = [await connected(server, "127.0.0.2") for _number in range(10)]
+        refused = [reader for reader, _ in held if await is_closed(reader)]
+        assert len(refused) == 7
+        # Another peer has the places that are left.
+        for _number in range(2):
+            held.append(await connected(server, "127.0.0.3"))
+            assert not await is_closed(held[-1][0])
+        assert await said(server, LAST) == b""
+        for _reader, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        while not (await said(server, LAST)).startswith(b"HTTP/1.1 200"):
+            await asyncio.sleep(0.01)
+
+    served(story)
+
+
+def test_silent_connections_are_closed_before_idle_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("springtide.cluster.serving.SILENT_SECONDS", 0.1)
+
+    async def story(server: RunningServer, _: Echo) -> None:
+        reader, silent = await connected(server, "127.0.0.1")
+        used, writer = await connected(server, "127.0.0.1")
+        writer.write(GET)
+        await used.readuntil(b"\r\n\r\n")
+        assert await reader.read() == b""
+        assert not await is_closed(used)
+        for each in (silent, writer):
+            each.close()
+            await each.wait_closed()
+
+    served(story)
+
+
+async def connected(server: RunningServer, source: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect from an address of loopback."""
+    return await asyncio.open_connection(server.host, server.port, local_addr=(source, 0))
+
+
+async def is_closed(reader: asyncio.StreamReader) -> bool:
+    """Return whether the server closes a connection instead of waiting for a request."""
+    try:
+        async with asyncio.timeout(0.2):
+            while await reader.read(4096):
+                pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
 def test_a_client_that_disconnects_with_pipelined_requests_is_noticed() -> None:
     async def story(server: RunningServer, echo: Echo) -> None:
         _, writer = await asyncio.open_connection(server.host, server.port)

@@ -15,15 +15,18 @@ SPRINGTIDE = Path(sys.executable).with_name("springtide")
 NAMESPACE = "springtide-system"
 
 
-def springtide(name: str, folder: Path, *arguments: str | Path, pod: str = "") -> Program:
-    """Prepare a process that runs `springtide` with these arguments, as if in a pod; its log is in the folder."""
+def springtide(name: str, folder: Path, *arguments: str | Path, address: str = "") -> Program:
+    """Prepare a process that runs `springtide` with these arguments, as if in a pod with this address.
+
+    Its log is in the folder.
+    """
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         # Never use a cluster that is configured on this machine.
         "KUBECONFIG": str(folder / "none"),
         "PYTHONUNBUFFERED": "1",
-        **({"POD_NAME": pod} if pod else {}),
+        **({"POD_IP": address} if address else {}),
     }
     return Program(name, [SPRINGTIDE, *arguments], log=folder / f"{name}.log", environment=environment)
 
@@ -39,6 +42,8 @@ def controller(name: str, folder: Path, kubeconfig: Path, *arguments: str) -> Pr
         "--namespace",
         NAMESPACE,
         "--metrics-port",
+        "0",
+        "--health-port",
         "0",
         "--log-format",
         "text",

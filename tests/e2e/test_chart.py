@@ -69,7 +69,14 @@ def process(plane: ControlPlane, folder: Path, kubeconfig: Path) -> Program:
     deployment = read(plane, "deployment", RELEASE, NAMESPACE)
     assert deployment is not None
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    here = ("--metrics-host=127.0.0.1", "--metrics-port=0", "--webhook-host=127.0.0.1", "--log-format=text")
+    here = (
+        "--metrics-host=127.0.0.1",
+        "--metrics-port=0",
+        "--health-host=127.0.0.1",
+        "--health-port=0",
+        "--webhook-host=127.0.0.1",
+        "--log-format=text",
+    )
     return springtide("controllers", folder, *container["args"], "--kubeconfig", kubeconfig, *here)
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.objects import conditions, read, read_all, remove, write
+from tests.e2e.objects import conditions, read, remove, write
 from tests.e2e.processes import free_ports
 from tests.e2e.springtide_process import NAMESPACE
 from tests.e2e.waiting import eventually, in_background
@@ -24,12 +24,20 @@ from springtide.cluster.clock import WallClock
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.rbac import rules_of
 from springtide.cluster.resources import Key, Object
-from springtide.metrics.external import LABEL, PERMISSIONS, ExternalMetrics, api_service, external_metrics
+from springtide.metrics.external import (
+    PERMISSIONS,
+    SERVICE_NAME,
+    ExternalMetrics,
+    api_service,
+    external_metrics,
+)
 from springtide.metrics.external.registration import NAME
 from springtide.metrics.series import SeriesStore
 
 PATH = "/apis/external.metrics.k8s.io/v1beta1"
 METRIC = "karpenter_scheduled_capacity"
+ADDRESS = "192.0.2.1"
+"""Stands for the address of the pod of a replica."""
 RBAC = "rbac.authorization.k8s.io/v1"
 RESTLESS = CertificateLifetimes(authority=60, serving=60, propagation=2)
 """So short that an authority hands over to the next every two seconds: certificates are valid from an hour before."""
@@ -58,15 +66,9 @@ def service(name: str, port: int) -> Object:
     }
 
 
-def pod(name: str) -> Object:
-    """Write a pod that stands for the one of a replica."""
-    container = {"name": "main", "image": "registry.invalid/none"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"serviceAccountName": name, "containers": [container]},
-    }
+def endpoints() -> Object:
+    """Write the Endpoints as the chart does."""
+    return {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": SERVICE_NAME, "namespace": NAMESPACE}}
 
 
 def account(plane: ControlPlane, name: str) -> Path:
@@ -114,7 +116,7 @@ async def serve(kubeconfig: Path, provider: Provider, target: ServiceTarget) -> 
             leading=lambda: provider.leads,
             service=target,
             port=target.port,
-            pod=target.name,
+            address=ADDRESS if target.name == SERVICE_NAME else "",
             terms=RESTLESS,
             round_seconds=0.5,
         ) as up,
@@ -132,11 +134,11 @@ def providing(plane: ControlPlane, name: str) -> Iterator[Provider]:
     if read(plane, "apiservice", NAME) is None:
         write(plane, api_service(target))
     kubeconfig = account(plane, name)
-    write(plane, pod(name))
+    write(plane, endpoints())
     with in_background(lambda: serve(kubeconfig, provider, target)) as up:
         provider.problem = up.problem
         yield provider
-    for kind in ("service", "pod", "serviceaccount", "role", "rolebinding"):
+    for kind in ("service", "serviceaccount", "role", "rolebinding"):
         remove(plane, kind, [name, "--namespace", NAMESPACE])
     remove(plane, "rolebinding", [name, "--namespace", "kube-system"])
     for kind in ("clusterrole", "clusterrolebinding"):
@@ -146,7 +148,7 @@ def providing(plane: ControlPlane, name: str) -> Iterator[Provider]:
 @pytest.fixture(scope="module")
 def provided(plane: ControlPlane) -> Iterator[Provider]:
     """Have external metrics, for all tests of this file."""
-    with providing(plane, "external-metrics") as provider:
+    with providing(plane, SERVICE_NAME) as provider:
         eventually("the API is available", lambda: available(plane))
         assert provider.problem() == ""
         yield provider
@@ -219,16 +221,17 @@ def test_a_standby_serves_no_metrics_and_nothing_is_scaled(plane: ControlPlane, 
         remove(plane, "deployment", ["led"])
 
 
-def test_the_leader_pod_has_the_label_of_the_service_selector(plane: ControlPlane, provided: Provider) -> None:
-    def marked() -> list[str]:
-        pods = read_all(plane, "pods", f"--namespace={NAMESPACE}", f"--selector={LABEL}=true")
-        return [item["metadata"]["name"] for item in pods]
+def test_the_endpoints_have_the_address_of_the_leader(plane: ControlPlane, provided: Provider) -> None:
+    def addresses() -> list[str]:
+        found = read(plane, "endpoints", SERVICE_NAME, NAMESPACE)
+        assert found is not None
+        return [address["ip"] for subset in found.get("subsets") or [] for address in subset["addresses"]]
 
-    eventually("it bears it", lambda: marked() == ["external-metrics"])
+    eventually("the leader writes it", lambda: addresses() == [ADDRESS])
     provided.leads = False
-    eventually("it bears it no more", lambda: marked() == [])
+    eventually("it is removed", lambda: addresses() == [])
     provided.leads = True
-    eventually("it bears it again", lambda: marked() == ["external-metrics"])
+    eventually("it is written again", lambda: addresses() == [ADDRESS])
 
 
 def test_an_unauthorized_user_cannot_read_metrics(plane: ControlPlane, provided: Provider) -> None:
@@ -259,6 +262,6 @@ def test_a_second_provider_keeps_the_api_service_and_reports_it(plane: ControlPl
     with providing(plane, "second-provider") as second:
         eventually("it says whose the API is", lambda: "has one provider" in second.problem())
 
-        assert f"{NAMESPACE}/external-metrics" in second.problem()
+        assert f"{NAMESPACE}/{SERVICE_NAME}" in second.problem()
         assert available(plane)
         assert provided.problem() == ""

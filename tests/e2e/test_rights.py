@@ -113,12 +113,20 @@ def install(plane: ControlPlane) -> Path:
 
 
 def process(plane: ControlPlane, folder: Path, kubeconfig: Path) -> Program:
-    """Prepare what a container of the chart's Deployment would run, on loopback, in a pod that bears its name."""
+    """Prepare what a container of the chart's Deployment would run, on loopback, in a pod with an address."""
     (pod, *_) = eventually("the pods of the release", lambda: read_all(plane, "pods", f"--namespace={NAMESPACE}"))
     (container,) = pod["spec"]["containers"]
-    here = [f"--{what}-host=127.0.0.1" for what in ("metrics", "webhook", "external-metrics")]
-    given = (*container["args"], "--kubeconfig", kubeconfig, *here, "--metrics-port=0", "--log-format=text")
-    return springtide("controllers", folder, *given, pod=pod["metadata"]["name"])
+    here = [f"--{what}-host=127.0.0.1" for what in ("metrics", "health", "webhook", "external-metrics")]
+    given = (
+        *container["args"],
+        "--kubeconfig",
+        kubeconfig,
+        *here,
+        "--metrics-port=0",
+        "--health-port=0",
+        "--log-format=text",
+    )
+    return springtide("controllers", folder, *given, address="192.0.2.1")
 
 
 def stand_ins() -> Iterator[Object]:

@@ -40,8 +40,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "springtide.fullname" . }}-webhooks
 {{- end }}
 
+{{/* The same for every release: a cluster has one provider, and its role names the Endpoints of this Service. */}}
 {{- define "springtide.externalMetricsService" -}}
-{{ include "springtide.fullname" . }}-external-metrics
+springtide-external-metrics
 {{- end }}
 
 {{- define "springtide.image" -}}

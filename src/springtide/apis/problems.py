@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
+from springtide.apis.redaction import redacted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -35,12 +37,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 def error(path: Path, message: str, hint: str = "") -> Problem:
     """Make a problem that must be fixed before the object can work."""
-    return Problem(path=path, message=message, hint=hint)
+    return Problem(path=path, message=redacted(message), hint=redacted(hint))
 
 
 def warning(path: Path, message: str, hint: str = "") -> Problem:
     """Make a problem with which the object works, but probably not as the user expects."""
-    return Problem(path=path, message=message, hint=hint, severity="warning")
+    return Problem(path=path, message=redacted(message), hint=redacted(hint), severity="warning")
 
 
 def has_errors(problems: Iterable[Problem]) -> bool:

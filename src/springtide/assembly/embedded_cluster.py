@@ -33,14 +33,14 @@ from springtide.assembly.services import MetricSourceSettings, live_services
 from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.certificates import make_serving
 from springtide.cluster.clock import Clock, ScaledClock, WallClock
-from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.compute import LiveCompute
 from springtide.cluster.context import Services
 from springtide.cluster.controller import Controller
 from springtide.cluster.errors import ServerError
 from springtide.cluster.leader_election import LEASES, NAME, LeaderElector
 from springtide.cluster.manager import NAMESPACE, Manager, ManagerSettings
 from springtide.cluster.resources import Key
-from springtide.cluster.serving import LOOPBACK, RunningServer, ServingFailed, TlsIdentity, serving
+from springtide.cluster.serving import LOOPBACK, MOST_CONNECTIONS, RunningServer, ServingFailed, TlsIdentity, serving
 from springtide.cluster.transport import Patch, Transport, Write
 from springtide.metrics import ProcessMetrics, caches_synced, operations_app
 from springtide.metrics.external import SeriesMetrics
@@ -165,7 +165,15 @@ async def _serve_api(
     pair = make_serving(credentials.authority, names, now=int(time.time()), seconds=_CERTIFICATE_SECONDS)
     app = ApiApp(cluster.server, authenticate=TokenAuthenticator({credentials.token: ADMIN}), executor=executor)
     async with AsyncExitStack() as stack:
-        serve = partial(serving, app, host=settings.host, identity=TlsIdentity(pair), dated=False)
+        # All clients of an embedded cluster are usually on this machine, so one address may use all places.
+        serve = partial(
+            serving,
+            app,
+            host=settings.host,
+            identity=TlsIdentity(pair),
+            dated=False,
+            most_per_peer=MOST_CONNECTIONS,
+        )
         try:
             served = await stack.enter_async_context(
                 serve(port=DEFAULT_PORT if settings.port is None else settings.port)
@@ -197,7 +205,7 @@ def _manager(
     metrics: ProcessMetrics,
     services: Services,
 ) -> Manager:
-    compute = ThreadCompute()
+    compute = LiveCompute()
     stack.callback(compute.close)
     random = Random(secrets.token_bytes(32))  # noqa: S311 - spreads requests, hides nothing
     transport = cluster.transport()

@@ -17,14 +17,22 @@ from springtide.cluster.admission.configurations import ServiceTarget, WebhookTa
 from springtide.cluster.admission.webhooks import serve_webhooks
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock, WallClock, first_of
-from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.compute import LiveCompute
 from springtide.cluster.controller import Controller
 from springtide.cluster.http import ClusterAccess, HttpSettings, HttpTransport
 from springtide.cluster.leader_election import LeaderElector
 from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.cluster.serving import serving
 from springtide.cluster.transport import Transport
-from springtide.metrics import HealthCheck, HealthResult, ProcessMetrics, caches_synced, fact_check, operations_app
+from springtide.metrics import (
+    HealthCheck,
+    HealthResult,
+    ProcessMetrics,
+    caches_synced,
+    fact_check,
+    operations_app,
+    serve_health,
+)
 from springtide.metrics.external import external_metrics
 from springtide.metrics.series import SeriesStore
 
@@ -53,8 +61,8 @@ class ExternalMetricsSettings:
 
     address: ListenAddress
     service: ServiceTarget
-    pod: str
-    """The name of this process's pod; empty outside a pod."""
+    pod_address: str
+    """The IP address of this process's pod; empty outside a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class ControllerProcessSettings:
     namespace: str
     default_zone: str
     metrics: ListenAddress | None
+    health: ListenAddress | None
     webhooks: WebhookSettings | None
     sources: MetricSourceSettings
     external_metrics: ExternalMetricsSettings | None
@@ -84,7 +93,7 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: Control
         )
         log.info("%s is the cluster (%s); this process is %s", access.server, access.origin, identity)
         transport = metrics.measured(http)
-        compute = ThreadCompute()
+        compute = LiveCompute()
         stack.callback(compute.close)
         series = SeriesStore()
         services = await stack.enter_async_context(
@@ -117,7 +126,12 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: Control
             served = await stack.enter_async_context(
                 serving(app, host=settings.metrics.host, port=settings.metrics.port)
             )
-            log.info("metrics and health are served at %s", served.url)
+            log.info("metrics are served at %s", served.url)
+        if settings.health is not None:
+            probed = await stack.enter_async_context(
+                serve_health(settings.health.host, settings.health.port, ready=ready)
+            )
+            log.info("health is served at %s", probed.url)
         return await _run(stop, manager)
 
 
@@ -170,7 +184,7 @@ async def _serve_external_metrics(
             service=how.service,
             host=how.address.host,
             port=how.address.port,
-            pod=how.pod,
+            address=how.pod_address,
             # Fails in a pod, which has no right to do it: there the chart creates the APIService.
             create=True,
         )

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from springtide.apis.redaction import redacted
 from springtide.apis.yaml import dump
 from springtide.assembly.manifests import LocatedProblem
 
@@ -31,19 +32,20 @@ def show_problem(problem: LocatedProblem, *, err: bool = False) -> None:
     named = problem.kind and problem.name and problem.line is not None
     subject = f"{problem.kind}/{problem.name} " if named else ""
     field = click.style(problem.path, bold=True) + ": " if problem.path else ""
-    click.echo(f"{place}: {severity}: {subject}{field}{problem.message}", err=err)
+    click.echo(f"{place}: {severity}: {subject}{field}{redacted(problem.message)}", err=err)
     if problem.hint:
-        click.echo("    " + click.style(f"{'→' if supports_unicode() else '->'} {problem.hint}", dim=True), err=err)
+        hint = redacted(problem.hint)
+        click.echo("    " + click.style(f"{'→' if supports_unicode() else '->'} {hint}", dim=True), err=err)
 
 
 def note(text: str) -> None:
     """Print a note, which is no problem, on standard error."""
-    click.echo(click.style(f"note: {text}", dim=True), err=True)
+    click.echo(click.style(f"note: {redacted(text)}", dim=True), err=True)
 
 
 def show_failure(message: str) -> int:
     """Print why the command cannot continue; returns the exit code."""
-    click.echo(f"{click.style('error', fg='red', bold=True)}: {message}", err=True)
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {redacted(message)}", err=True)
     return 1
 
 

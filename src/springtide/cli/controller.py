@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from springtide.apis.redaction import redacted_address
 from springtide.cli.console import logging_options, show_failure
 from springtide.cli.options import default_timezone_option, metric_options
 from springtide.cli.stop_signals import run_until_signalled
@@ -20,15 +21,18 @@ if TYPE_CHECKING:
 
 
 _METRICS_PORT = 8080
+_HEALTH_PORT = 8081
 _WEBHOOK_PORT = 9443
 _EXTERNAL_METRICS_PORT = 6443
-_POD_NAME = "POD_NAME"
-"""The environment variable with the name of this process's pod; the chart sets it."""
+_POD_IP = "POD_IP"
+"""The environment variable with the IP address of this process's pod; the chart sets it."""
 
 
 def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
     if value and (urlsplit(value).scheme != "https" or not urlsplit(value).hostname):
-        raise click.BadParameter(f"{value!r} is not an address that an API server can call; write https://HOST[:PORT]")
+        raise click.BadParameter(
+            f"{redacted_address(value)!r} is not an address that an API server can call; write https://HOST[:PORT]"
+        )
     return value
 
 
@@ -71,13 +75,21 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     help="The namespace of Springtide itself: its Lease, pause switch and certificates. All namespaces are watched.",
 )
 @default_timezone_option
-@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="The address of metrics and health.")
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="The address of metrics.")
 @click.option(
     "--metrics-port",
     type=click.IntRange(-1, 65535),
     default=_METRICS_PORT,
     show_default=True,
     help="Their port; 0 takes any free one, -1 serves none.",
+)
+@click.option("--health-host", default="127.0.0.1", show_default=True, help="The address of health, for probes.")
+@click.option(
+    "--health-port",
+    type=click.IntRange(-1, 65535),
+    default=_HEALTH_PORT,
+    show_default=True,
+    help="Its port; 0 takes any free one, -1 serves none.",
 )
 @click.option(
     "--webhooks/--no-webhooks", default=False, show_default=True, help="Whether admission webhooks are served."
@@ -140,6 +152,8 @@ def command(
     default_timezone: str,
     metrics_host: str,
     metrics_port: int,
+    health_host: str,
+    health_port: int,
     sources: MetricSourceSettings,
     external_metrics: bool,
     external_metrics_host: str,
@@ -165,9 +179,9 @@ def command(
       springtide controller --webhooks --webhook-service springtide-webhooks
       springtide controller --prometheus-url http://prometheus.monitoring:9090/
 
-    `/metrics`, `/healthz` and `/readyz` are served on --metrics-port. At Ctrl-C or SIGTERM it shuts down: no new
-    reconciles start, running ones are finished, the lease is released. The chart in charts/springtide installs it; see
-    docs/operations.md. Requests to a cluster that does not answer are retried until it does.
+    `/metrics` is served on --metrics-port, `/healthz` and `/readyz` on --health-port. At Ctrl-C or SIGTERM it shuts
+    down: no new reconciles start, running ones are finished, the lease is released. The chart in charts/springtide
+    installs it; see docs/operations.md. Requests to a cluster that does not answer are retried until it does.
 
     Exit codes: 0 shut down; 1 no cluster is named, or a port is taken; 2 the command line is wrong; 130 forced to stop
     by a second Ctrl-C.
@@ -206,6 +220,7 @@ def command(
         namespace=namespace,
         default_zone=default_timezone,
         metrics=ListenAddress(metrics_host, metrics_port) if metrics_port >= 0 else None,
+        health=ListenAddress(health_host, health_port) if health_port >= 0 else None,
         webhooks=(
             WebhookSettings(
                 ListenAddress(webhook_host, webhook_port),
@@ -219,7 +234,7 @@ def command(
             ExternalMetricsSettings(
                 ListenAddress(external_metrics_host, external_metrics_port),
                 _target(external_metrics_service, namespace),
-                pod=os.environ.get(_POD_NAME, ""),
+                pod_address=os.environ.get(_POD_IP, ""),
             )
             if external_metrics
             else None
@@ -232,7 +247,7 @@ def command(
     except AccessError as failure:
         code = show_failure(str(failure))
     except ServingFailed as failure:
-        code = show_failure(f"{failure}; --metrics-port and --webhook-port choose other ports")
+        code = show_failure(f"{failure}; --metrics-port, --health-port and --webhook-port choose other ports")
     raise SystemExit(code)
 
 

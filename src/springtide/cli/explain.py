@@ -14,6 +14,7 @@ import click
 
 from springtide.almanac import load_zone
 from springtide.apis.meta.times import clock_time, date_and_time
+from springtide.apis.redaction import redacted
 from springtide.assembly.manifests import ClusterChoice
 from springtide.cli.options import default_timezone_option, object_options, parse_optional_moment
 from springtide.cli.pictures.formatting import format_relative, format_value, printable
@@ -65,7 +66,7 @@ class _Page:
 
     def wrapped(self, text: str, hang: str = "  ") -> str:
         """Wrap a text; all lines but the first are indented."""
-        return "\n".join(self._broken(printable(text), self._width - _LABEL, hang))
+        return "\n".join(self._broken(printable(redacted(text)), self._width - _LABEL, hang))
 
     @staticmethod
     def _broken(text: str, width: int, hang: str) -> list[str]:
@@ -96,7 +97,7 @@ class _Page:
 
     def _beside(self, cells: Sequence[str], text: str) -> str:
         """Write a reason behind the cells if it fits there, else below; lines break only between cells."""
-        text = printable(text)
+        text = printable(redacted(text))
         row = "  ".join(cells)
         if len(row) + 2 + len(text) <= self._width - _LABEL:
             return f"{row}  {click.style(text, dim=True)}"
@@ -234,4 +235,4 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
         text = render_explanation(explanation, width=shutil.get_terminal_size().columns, unicode=supports_unicode())
         click.echo(text, nl=False)
     else:
-        click.echo(as_data(explanation.document(), output), nl=False)
+        click.echo(redacted(as_data(explanation.document(), output)), nl=False)

@@ -1,8 +1,9 @@
 """Work beside the event loop: long computations, blocking libraries, and garbage collection.
 
 A decision that takes seconds would delay lease renewals, watches and health checks. In a live process a `Compute` runs
-it in a thread or a process; in a simulation it runs inline, and the virtual clock advances by its modelled cost. The
-function and its arguments must be pure values: a process gets copies of them.
+it in a thread; in a simulation it runs inline, and the virtual clock advances by its modelled cost. What works on large
+inputs of users runs with `run_limited`, in a live process in a child process with limits of time and memory. Its
+function must be importable by name, and its arguments and result picklable.
 
 `Threads` runs calls of blocking network libraries in a pool of its own. The event loop resolves host names in its
 default pool: servers that never answer would occupy that pool, and with it the connections to the API server.
@@ -15,9 +16,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
+import pickle
+import resource
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
@@ -35,6 +45,10 @@ class Compute(Protocol):
         """Run it; `cost` is the modelled time in seconds, which only a simulation uses."""
         ...
 
+    async def run_limited(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:
+        """Run it within limits; raises `ComputeLimitExceeded`, which a simulation never does."""
+        ...
+
 
 class InlineCompute:
     """For simulations: the same result at the same virtual time on any machine."""
@@ -49,46 +63,148 @@ class InlineCompute:
             await self._clock.sleep(cost)
         return result
 
+    async def run_limited(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:
+        """Run it as any other: limits of time exist only in a live process."""
+        return await self.run(function, *args, cost=cost)
 
-class _PoolCompute:
-    """Runs functions in a pool of the standard library.
 
-    If the pool breaks (one of its processes was killed), all calls that are under way fail; later calls get a new pool.
+class ComputeLimitExceeded(Exception):
+    """A function took more time or memory than one call may; the message says which."""
+
+
+class LiveCompute:
+    """Runs functions in threads, and limited calls in child processes, of which one that exceeds its limits is killed.
+
+    Threads are for work that is short, or releases the global interpreter lock. They would not do for limited calls:
+    the interpreter runs one thread at a time, a pattern or the decoding of a document is one step for it, and a thread
+    cannot be ended. A child starts with the first limited call. Its memory is limited, too, since the process of a
+    container would be killed together with its child.
     """
 
-    def __init__(self, make: Callable[[], Executor]) -> None:
-        self._make = make
-        self._pool = make()
+    def __init__(self, threads: int = 2, *, processes: int = 1, seconds: float = 5.0) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="compute")
+        self._seconds = seconds
+        self._waiters = ThreadPoolExecutor(processes, thread_name_prefix="limited")
+        """One thread for each child: it waits for the answer, which takes nothing of the interpreter."""
+        self._idle: SimpleQueue[_Child] = SimpleQueue()
+        self._running: set[_Child] = set()
 
     async def run(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:  # noqa: ARG002
-        """Run it beside the event loop, without a time limit."""
-        pool = self._pool
-        try:
-            return await asyncio.get_running_loop().run_in_executor(pool, function, *args)
-        except BrokenExecutor:
-            if self._pool is pool:
-                self._pool = self._make()
-                pool.shutdown(wait=False)
-            raise
+        """Run it in a thread, without a time limit."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
+
+    async def run_limited(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:  # noqa: ARG002
+        """Run it in a child; a call that waits for a child does not use up its time."""
+        request = pickle.dumps((function, args))
+        loop = asyncio.get_running_loop()
+        answer: ComputeResult = await loop.run_in_executor(
+            self._waiters, self._call, str(getattr(function, "__module__", "")), request
+        )
+        return answer
 
     def close(self) -> None:
-        """Wait for running functions, and accept no more."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Wait for functions in threads, end those in children, and accept no more."""
+        self._waiters.shutdown(wait=False, cancel_futures=True)
+        for child in tuple(self._running):
+            child.end()
+        self._waiters.shutdown(wait=True)
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().end()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _call(self, module: str, request: bytes) -> Any:
+        try:
+            child = self._idle.get_nowait()
+        except Empty:
+            child = _Child()
+        self._running.add(child)
+        try:
+            succeeded, value = child.call(module, request, self._seconds)
+        except BaseException:
+            child.end()
+            raise
+        finally:
+            self._running.discard(child)
+        self._idle.put(child)
+        if succeeded:
+            return value
+        raise value
 
 
-class ThreadCompute(_PoolCompute):
-    """For work that releases the global interpreter lock, or is short: numpy, compression, parsing."""
+_START_SECONDS = 60.0
+"""The time in which a child must have imported the module of a function; on a busy machine it takes seconds."""
+_CHILD_BYTES = 1 << 30
+"""The address space of a child, of which the interpreter and its libraries take about a quarter."""
 
-    def __init__(self, threads: int = 2) -> None:
-        super().__init__(lambda: ThreadPoolExecutor(threads, thread_name_prefix="compute"))
+
+class _Child:
+    """A child process with a connection to it."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = Pipe()
+        with theirs:
+            program = f"from {__name__} import serve_calls; serve_calls({theirs.fileno()})"
+            # The same modules as here, wherever they are from.
+            place = f"import sys; sys.path[:] = {sys.path!r}; "
+            self._process = subprocess.Popen(  # noqa: S603 - the interpreter that runs this, and text from here
+                [sys.executable, "-c", place + program],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+            )
+
+    def call(self, module: str, request: bytes, seconds: float) -> tuple[bool, Any]:
+        """Send a call; return whether it succeeded, and its result or exception."""
+        try:
+            self._connection.send((module, request))
+            self._await(_START_SECONDS, "importing its modules took")
+            self._connection.recv()
+            self._await(seconds, "it took")
+            return pickle.loads(self._connection.recv_bytes())  # type: ignore[no-any-return]  # noqa: S301 - from a child
+        except (EOFError, OSError) as failure:
+            raise ComputeLimitExceeded(
+                "the process that computed it has ended: it may have needed too much memory"
+            ) from failure
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+
+    def _await(self, seconds: float, what: str) -> None:
+        if not self._connection.poll(seconds):
+            raise ComputeLimitExceeded(f"{what} more than {seconds:g} s")
 
 
-class ProcessCompute(_PoolCompute):
-    """For searches in plain Python; functions must be importable by name, and arguments picklable."""
+def serve_calls(number: int) -> None:
+    """Run calls in a child process until the connection with this file descriptor is closed; for `LiveCompute`."""
+    # The parent ends its children; Ctrl-C in a terminal reaches all of them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (_CHILD_BYTES, _CHILD_BYTES))
+    connection: Connection[Any, Any] = Connection(number)
+    with suppress(EOFError, OSError):
+        while True:
+            module, request = connection.recv()
+            with suppress(ImportError):
+                importlib.import_module(module)
+            connection.send("")
+            connection.send_bytes(_answer_of(request))
 
-    def __init__(self, processes: int = 1) -> None:
-        # A forked child would inherit locks and sockets of the event loop in whatever state they are in.
-        super().__init__(lambda: ProcessPoolExecutor(processes, mp_context=get_context("spawn")))
+
+def _answer_of(request: bytes) -> bytes:
+    try:
+        function, args = pickle.loads(request)  # noqa: S301 - from the parent
+        return pickle.dumps((True, function(*args)))
+    except MemoryError:
+        return pickle.dumps((False, ComputeLimitExceeded(f"it needs more than {_CHILD_BYTES >> 20} MiB of memory")))
+    except Exception as failure:
+        try:
+            return pickle.dumps((False, failure))
+        except Exception:
+            return pickle.dumps((False, RuntimeError(f"{type(failure).__name__}: {failure}")))
 
 
 class Threads:

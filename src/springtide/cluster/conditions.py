@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from springtide.apis.forecast import format_instant
+from springtide.apis.redaction import redacted
 from springtide.cluster.resources import Object, Resource, key_of
 from springtide.cluster.transport import Patch
 
@@ -141,5 +142,6 @@ def _entry(before: Object | None, condition: Condition, now: int, generation: in
 
 
 def _fitting(message: str) -> str:
-    """Cut a message to what the API takes."""
+    """Remove passwords from a message, and cut it to what the API takes."""
+    message = redacted(message)
     return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"

@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from springtide.apis.forecast import format_instant
+from springtide.apis.redaction import redacted
 from springtide.cluster.clock import Clock, RateLimit, TokenBucket
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import AlreadyExists, ClusterError, Conflict, NotFound
@@ -165,7 +166,7 @@ class EventCorrelator:
     def correlate(self, involved: InvolvedObject, content: EventContent, now: int) -> CountedEvent | None:
         """Count an event, and give the one to send, if there is one."""
         same = content.same or content.message
-        message = content.message
+        message = redacted(content.message)
         if self._is_combined(involved, content, same, now):
             same, message = _COMBINED, _COMBINED + message
         name = self._name(involved, content, same)

@@ -19,6 +19,8 @@ from typing import Any, TextIO
 
 import msgspec
 
+from springtide.apis.redaction import redacted
+
 OURS = "springtide"
 
 _SUBJECT: ContextVar[str] = ContextVar("subject", default="")
@@ -142,8 +144,8 @@ def _plain(value: object) -> int | float | bool | str | None:
 
 
 def _encodable(text: str) -> str:
-    """Escape lone surrogates, which come from undecodable file names and cannot be encoded."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """Remove passwords, and escape lone surrogates, which come from undecodable file names and cannot be encoded."""
+    return redacted(text).encode("utf-8", "backslashreplace").decode()
 
 
 def _printable(text: str) -> str:

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -74,10 +74,16 @@ class CoalescedWrites(asyncio.Transport):
 
 IDLE_SECONDS = 75
 """How long an idle connection is kept; longer than the connection pools of most clients keep theirs."""
+SILENT_SECONDS = 15
+"""How long a connection is kept on which no request has begun: clients connect in order to send one."""
 ARRIVAL_SECONDS = 60.0
 """The time in which a request must arrive, from its first byte to its last."""
 MOST_CONNECTIONS = 500
 """The maximum of connections of one server; each costs some 300 kB with TLS, also without a request."""
+MOST_PER_PEER = 200
+"""The maximum of connections from one address, so that one client cannot occupy all places of a server."""
+_REFUSED_AT_ONCE = 100
+"""How many connections are refused in a row before the event loop does other work."""
 _MOST_BYTES = 64 * 1024
 """The maximum of bytes outside a body: a request line with its headers, or framing between chunks of a body."""
 _MOST_HEADERS = 200
@@ -85,26 +91,61 @@ _MOST_WAITING = 100
 """The maximum of pipelined requests while one is being answered."""
 
 
-class BoundedListener(socket.socket):
-    """A listening socket with a maximum of connections; it closes further ones, which may reconnect."""
+class _OpenConnections:
+    """The connections that are open, up to a maximum."""
 
-    def __init__(self, family: int, *, most: int) -> None:
-        # With its protocol, since asyncio sets TCP_NODELAY only on sockets that say TCP.
-        super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    def __init__(self, most: int) -> None:
         self._most = most
         self._open: WeakSet[socket.socket] = WeakSet()
 
+    def full(self) -> bool:
+        """Return whether there is no place for another one."""
+        if len(self._open) >= self._most:
+            # Closed connections may still be referenced.
+            self._open = WeakSet(each for each in self._open if each.fileno() >= 0)
+        return len(self._open) >= self._most
+
+    def add(self, connection: _AcceptedConnection) -> None:
+        """Add a connection, which keeps this count alive as long as it is open."""
+        self._open.add(connection)
+        connection.counts.append(self)
+
+
+class _AcceptedConnection(socket.socket):
+    """A connection of a client."""
+
+    counts: list[_OpenConnections]
+
+
+class BoundedListener(socket.socket):
+    """A listening socket with a maximum of connections, of each peer and in all.
+
+    It closes further ones, which may reconnect.
+    """
+
+    def __init__(self, family: int, *, most: int, most_per_peer: int) -> None:
+        # With its protocol, since asyncio sets TCP_NODELAY only on sockets that say TCP.
+        super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._most_per_peer = most_per_peer
+        self._all = _OpenConnections(most)
+        self._peers: WeakValueDictionary[str, _OpenConnections] = WeakValueDictionary()
+        """By address, as long as one of its connections is referenced."""
+
     def accept(self) -> tuple[socket.socket, Any]:
         """Accept the next connection within the maximum; raises `BlockingIOError` if there is none."""
-        while True:
-            connection, address = super().accept()
-            if len(self._open) >= self._most:
-                # Closed connections may still be referenced.
-                self._open = WeakSet(each for each in self._open if each.fileno() >= 0)
-            if len(self._open) < self._most:
-                self._open.add(connection)
+        for _ in range(_REFUSED_AT_ONCE):
+            number, address = self._accept()  # type: ignore[attr-defined]
+            connection = _AcceptedConnection(self.family, self.type, self.proto, fileno=number)
+            connection.counts = []
+            peer = self._peers.get(address[0])
+            if peer is None:
+                peer = self._peers[address[0]] = _OpenConnections(self._most_per_peer)
+            if not peer.full() and not self._all.full():
+                peer.add(connection)
+                self._all.add(connection)
                 return connection, address
             connection.close()
+        raise BlockingIOError
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -123,12 +164,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """The client certificate in PEM; empty if the server asks for none."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, with the same idle timeout as for later ones."""
+        """Wait for the first request."""
         super().connection_made(transport)
         secured = transport.get_extra_info("ssl_object")
         if secured is not None and (certificate := secured.getpeercert(binary_form=True)):
             self._client_certificate = (ssl.DER_cert_to_PEM_cert(certificate),)
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        silent = min(self.timeout_keep_alive, SILENT_SECONDS)
+        self.timeout_keep_alive_task = self.loop.call_later(silent, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Return the application that the client has disconnected."""
@@ -264,13 +306,16 @@ async def serving(
     identity: TlsIdentity | None = None,
     grace: int = 2,
     dated: bool = True,
+    idle: int | None = None,
+    most_per_peer: int | None = None,
 ) -> AsyncIterator[RunningServer]:
     """Serve an application within the block; at its end, requests that are under way get `grace` seconds.
 
     With `dated`, responses have a `Date` header with this machine's time; an application with a virtual clock sets it
-    itself.
+    itself. `idle` is how many seconds an idle connection is kept, by default `IDLE_SECONDS`; `most_per_peer` how many
+    connections one address may have, by default `MOST_PER_PEER`.
     """
-    listener = _bound(host, port)
+    listener = _bound(host, port, MOST_PER_PEER if most_per_peer is None else most_per_peer)
     config = uvicorn.Config(
         app,
         http=BoundedProtocol,
@@ -284,7 +329,7 @@ async def serving(
         server_header=False,
         date_header=dated,
         proxy_headers=False,
-        timeout_keep_alive=IDLE_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS if idle is None else idle,
         timeout_graceful_shutdown=grace + 1,
         reset_contextvars=True,
     )
@@ -315,9 +360,9 @@ class _EmbeddedServer(uvicorn.Server):
         return nullcontext()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, most_per_peer: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = BoundedListener(family, most=MOST_CONNECTIONS)
+    listener = BoundedListener(family, most=MOST_CONNECTIONS, most_per_peer=most_per_peer)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Clients that have gone without closing their connection are noticed in the end.

@@ -1,5 +1,8 @@
 """The operations endpoints of a process, for probes and Prometheus: `/metrics`, `/healthz` and `/readyz`.
 
+Probes have a listener of their own (`serve_health`): a client that occupies all places of the others must not make the
+kubelet restart the process. The health endpoints beside `/metrics` are for users.
+
 `/healthz` fails when the event loop is blocked: that it answers at all is the important check. Both health endpoints
 answer like those of Kubernetes components: `ok`, or, with `?verbose` and whenever a check fails, one line per check.
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,6 +29,7 @@ from starlette.routing import Route
 
 from springtide.cluster.health import CacheHealth
 from springtide.cluster.manager import Manager
+from springtide.cluster.serving import RunningServer, serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,23 @@ def operations_app(
     registry: CollectorRegistry, *, alive: Sequence[HealthCheck] = (), ready: Sequence[HealthCheck] = ()
 ) -> Starlette:
     """Make the application; the checks of liveness are part of readiness."""
-    return Starlette(
-        routes=[
-            Route("/metrics", _metrics(registry)),
-            Route("/healthz", _health("healthz", alive)),
-            Route("/readyz", _health("readyz", (*alive, *ready))),
-        ]
-    )
+    return Starlette(routes=[Route("/metrics", _metrics(registry)), *_health_routes(alive, ready)])
+
+
+_PROBE_IDLE_SECONDS = 5
+"""How long a probe's connection is kept: probes connect anew every time, so only strangers keep idle connections."""
+
+
+def serve_health(
+    host: str, port: int, *, alive: Sequence[HealthCheck] = (), ready: Sequence[HealthCheck] = ()
+) -> AbstractAsyncContextManager[RunningServer]:
+    """Serve the health endpoints alone, for probes, within the block."""
+    app = Starlette(routes=_health_routes(alive, ready))
+    return serving(app, host=host, port=port, idle=_PROBE_IDLE_SECONDS)
+
+
+def _health_routes(alive: Sequence[HealthCheck], ready: Sequence[HealthCheck]) -> list[Route]:
+    return [Route("/healthz", _health("healthz", alive)), Route("/readyz", _health("readyz", (*alive, *ready)))]
 
 
 def fact_check(name: str, fact: Callable[[], bool], otherwise: str) -> HealthCheck:

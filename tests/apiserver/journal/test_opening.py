@@ -56,6 +56,40 @@ def test_an_empty_folder_is_used(tmp_path: Path) -> None:
     assert _mode(tmp_path) == 0o700
 
 
+@pytest.mark.parametrize(
+    ("name", "mode", "closed"),
+    [
+        pytest.param(".", 0o755, 0o700, id="folder-readable"),
+        pytest.param(".", 0o777, 0o700, id="folder-writable"),
+        pytest.param("journal.db", 0o644, 0o600, id="database"),
+        pytest.param("lock", 0o666, 0o600, id="lock"),
+        pytest.param("kubeconfig", 0o640, 0o600, id="kubeconfig-with-the-token"),
+    ],
+)
+def test_loosened_permissions_are_removed_and_logged(
+    data: Path, caplog: pytest.LogCaptureFixture, name: str, mode: int, closed: int
+) -> None:
+    (data / "kubeconfig").touch(0o600)
+    (data / name).chmod(mode)
+    open_journal(data).close()
+
+    assert _mode(data / name) == closed
+    assert [f"(mode {mode:04o})" in line.getMessage() for line in caplog.records] == [True]
+    open_journal(data).close()
+    assert len(caplog.records) == 1
+
+
+def test_targets_of_links_keep_their_permissions(data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    outside = tmp_path / "outside"
+    outside.touch(0o600)
+    outside.chmod(0o644)
+    (data / "link").symlink_to(outside)
+    open_journal(data).close()
+
+    assert _mode(outside) == 0o644
+    assert not caplog.records
+
+
 def test_one_process_at_a_time(data: Path) -> None:
     with open_journal(data), pytest.raises(JournalError, match=rf"in use by another process \({os.getpid()}\)"):
         open_journal(data)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import tracemalloc
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
+import msgspec
 import pytest
 from starlette.types import ASGIApp
 from tests.apis.karpenter.samples import beta_pool, node_pool
@@ -15,10 +17,12 @@ from tests.apis.manifests import CONTEXT
 from tests.cluster.admission.review_requests import UID, conversion_review, review
 
 from springtide.cluster.admission import webhooks as admission
-from springtide.cluster.admission.reviews import MOST_BYTES
+from springtide.cluster.admission.reviews import MOST_BYTES, decoded_bytes
 from springtide.cluster.admission.webhooks import admission_app
-from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.compute import LiveCompute
 
+Args = TypeVarTuple("Args")
+T = TypeVar("T")
 PATHS = ("/validate", "/default", "/convert")
 
 
@@ -60,7 +64,7 @@ def with_app(scenario: Callable[[ASGIApp], Awaitable[None]], *, timeout: float =
     """Run a test with the application."""
 
     async def main() -> None:
-        compute = ThreadCompute(2)
+        compute = LiveCompute(2)
         try:
             await scenario(admission_app(compute, lambda: CONTEXT.now, timeout=timeout))
         finally:
@@ -89,7 +93,7 @@ def test_objects_are_validated_by_the_clock_and_zone_of_the_controllers() -> Non
     pool = node_pool({"budgets": [{"nodes": "0", "from": "2026-05-01T00:00:00Z", "until": "2026-06-01T00:00:00Z"}]})
 
     async def main() -> list[bool]:
-        compute = ThreadCompute(1)
+        compute = LiveCompute(1)
         try:
             apps = [admission_app(compute, lambda at=at: at) for at in (CONTEXT.now, CONTEXT.now + 10**7)]  # type: ignore[misc]
             answers = [await ask(app, "/validate", review(pool)) for app in apps]
@@ -170,6 +174,100 @@ def test_the_bytes_of_all_reviews_in_memory_are_limited(monkeypatch: pytest.Monk
         assert (await ask(app, "/validate", sound))[0] == 200
 
     with_app(scenario)
+
+
+def test_a_review_that_is_too_large_when_decoded_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size in bytes is within the limit; the object is allowed, so that its author can also make it smaller."""
+    monkeypatch.setattr(admission, "MOST_DECODED_BYTES", 1_000_000)
+    pool = node_pool({"budgets": [{}] * 5_000})
+    calls = RecordingCompute()
+
+    async def scenario() -> bytes:
+        app = admission_app(calls, lambda: CONTEXT.now)
+        assert (await ask(app, "/validate", review(node_pool())))[0] == 200
+        return (await ask(app, "/validate", review(pool)))[1]
+
+    response = json.loads(asyncio.run(scenario()))["response"]
+    assert (response["allowed"], response["uid"]) == (True, UID)
+    assert "when decoded" in response["warnings"][0]
+    assert "shorten its lists" in response["warnings"][0]
+    assert calls.made == ["thread"]
+
+
+def test_only_small_reviews_are_handled_in_this_process() -> None:
+    large = node_pool({"budgets": [{"nodes": "many"}] * (admission.SMALL_BYTES // 15)})
+    calls = RecordingCompute()
+
+    async def scenario() -> bytes:
+        app = admission_app(calls, lambda: CONTEXT.now)
+        await ask(app, "/validate", review(node_pool()))
+        await ask(app, "/default", review(large))
+        await ask(app, "/convert", conversion_review("karpenter.sh/v1", *[beta_pool()] * 200))
+        return (await ask(app, "/validate", review(large)))[1]
+
+    assert not json.loads(asyncio.run(scenario()))["response"]["allowed"]
+    assert calls.made == ["thread", "limited", "limited", "limited"]
+
+
+def test_large_reviews_are_handled_in_a_child_process() -> None:
+    """The functions, their arguments and their results can be sent there."""
+    large = node_pool({"budgets": [{"nodes": "many"}] * (admission.SMALL_BYTES // 15)})
+    uids = []
+
+    async def scenario(app: ASGIApp) -> None:
+        for path, body in (
+            ("/validate", review(large)),
+            ("/default", review(large)),
+            ("/convert", conversion_review("karpenter.sh/v1", *[beta_pool()] * 200)),
+        ):
+            status, answer = await ask(app, path, body)
+            response = json.loads(answer)["response"]
+            assert (status, "warnings" in response and "did not check" in str(response["warnings"])) == (200, False)
+            uids.append(response["uid"])
+
+    with_app(scenario, timeout=120)
+    assert uids == [UID] * 3
+
+
+class RecordingCompute:
+    """Runs functions at once, and records where they would run."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    async def run(self, function: Callable[[*Args], T], *args: *Args, cost: float) -> T:
+        self.made.append("thread")
+        return function(*args)
+
+    async def run_limited(self, function: Callable[[*Args], T], *args: *Args, cost: float) -> T:
+        self.made.append("limited")
+        return function(*args)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"[" + b",".join([b"{}"] * 20_000) + b"]", id="empty-objects"),
+        pytest.param(b"[" + b",".join([b"[]"] * 20_000) + b"]", id="empty-lists"),
+        pytest.param(b"[" + b",".join([b'{"a":{}}'] * 20_000) + b"]", id="objects-in-objects"),
+        pytest.param(b"[" + b",".join([b'""'] * 20_000) + b"]", id="empty-texts"),
+        pytest.param(b"[" + b",".join(b'"%d"' % number for number in range(20_000)) + b"]", id="texts"),
+        pytest.param(b"[" + b",".join(b"%d" % number for number in range(20_000)) + b"]", id="numbers"),
+        pytest.param(b"[" + b",".join([b"0.5"] * 20_000) + b"]", id="fractions"),
+        pytest.param(b"{" + b",".join(b'"%d":1' % number for number in range(20_000)) + b"}", id="members"),
+        pytest.param(b'["' + "\u00e9".encode() * 20_000 + b'"]', id="escaped-text"),
+        pytest.param(b"[" * 500 + b"]" * 500, id="nested-lists"),
+    ],
+)
+def test_the_size_when_decoded_is_not_underestimated(text: bytes) -> None:
+    tracemalloc.start()
+    try:
+        decoded = msgspec.json.decode(text)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert decoded
+    assert size <= 1.1 * decoded_bytes(text) + 4096
 
 
 def test_receiving_a_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

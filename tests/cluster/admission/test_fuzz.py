@@ -20,7 +20,7 @@ from tests.cluster.admission.review_requests import conversion_review, review
 from tests.fuzz.mutations import mutated_tree
 
 from springtide.cluster.admission.webhooks import admission_app
-from springtide.cluster.compute import ThreadCompute
+from springtide.cluster.compute import LiveCompute
 from springtide.cluster.serving import RunningServer, serving
 
 _METHODS = (b"GET", b"PUT", b"DELETE", b"HEAD", b"OPTIONS", b"TRACE", b"BREW", b"post", b"")
@@ -169,7 +169,7 @@ def test_no_request_breaks_anything(caplog: pytest.LogCaptureFixture) -> None:
                 assert json.loads(answer.partition(b"\r\n\r\n")[2])["response"]["uid"] is not None
 
     async def scenario() -> None:
-        compute = ThreadCompute(2)
+        compute = LiveCompute(2)
         try:
             async with serving(admission_app(compute, lambda: CONTEXT.now)) as served:
                 async with asyncio.TaskGroup() as clients:

@@ -254,13 +254,7 @@ def _url_problems(url: str) -> Iterator[Problem]:
             "cut it before the first of them",
         )
     elif "@" in parts.netloc:
-        yield error((), f'"{_without_user(url)}": a URL with a user or a password matches nothing', "leave them out")
+        yield error((), f'"{url}": a URL with a user or a password matches nothing', "leave them out")
     elif normalize_url(url) is None:
         hint = "write it as it is sent: plain characters, and no `..`, `//`, `\\`, `%2F` or `%2E`"
         yield error((), f'"{url}" is ambiguous, and matches nothing', hint)
-
-
-def _without_user(url: str) -> str:
-    """Remove a possible password from a URL for messages."""
-    scheme, mark, rest = url.partition("//")
-    return f"{scheme}{mark}…@{rest.rpartition('@')[2]}"

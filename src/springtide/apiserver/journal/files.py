@@ -17,8 +17,10 @@ There is no table of current objects, since the changes determine them; so a wri
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -28,6 +30,8 @@ LOCK = "lock"
 
 _IGNORED = (LOCK, "lost+found")
 """What a folder may contain and still count as new: a leftover lock, and what file systems create at their root."""
+
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 
 _APPLICATION = 0x53505247
 """The application id of the SQLite file: the letters SPRG."""
@@ -68,6 +72,9 @@ _ACCESS_ERRORS = (
 """Errors that say nothing about the content of the file."""
 
 
+log = logging.getLogger(__name__)
+
+
 class JournalError(Exception):
     """A folder has no usable journal; the message names the folder, the reason and what is expected.
 
@@ -97,7 +104,9 @@ def lock_folder(path: Path) -> JournalFolder:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_contents(path)
-        return JournalFolder(path, _locked(path))
+        folder = JournalFolder(path, _locked(path))
+        _close_to_other_users(path)
+        return folder
     except OSError as problem:
         why = problem.strerror or str(problem)
         msg = f'cannot use "{path}" for data: {why}: expected a folder that can be read and written'
@@ -134,6 +143,28 @@ def _check_contents(path: Path) -> None:
         raise JournalError(msg)
     with suppress(PermissionError):  # The root of a volume may belong to another user.
         path.chmod(0o700)
+
+
+def _close_to_other_users(path: Path) -> None:
+    """Take the permissions of other users from the folder and its files, which contain keys, and log what was open.
+
+    What belongs to another user is left as it is: a volume may do, and its owner decides.
+    """
+    opened: list[str] = []
+    # The folder first: within a closed one, other users cannot replace files.
+    for place in (path, *sorted(path.iterdir())):
+        found = place.lstat()
+        mode = stat.S_IMODE(found.st_mode)
+        ours = found.st_uid == os.geteuid() and (place == path or stat.S_ISREG(found.st_mode))
+        if ours and mode & _OTHER_USERS:
+            place.chmod(mode & ~_OTHER_USERS)
+            opened.append(f'"{place if place == path else place.name}" (mode {mode:04o})')
+    if opened:
+        log.warning(
+            "other users had access to the data in %s, which contain keys of the cluster: their access was removed;"
+            " use another folder if another user may have read them",
+            ", ".join(opened),
+        )
 
 
 def _check_owner(database: Path) -> None:

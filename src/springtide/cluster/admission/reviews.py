@@ -19,6 +19,10 @@ from springtide.cluster.resources import Object
 
 MOST_BYTES = 8 * 1024 * 1024
 """The largest review: it contains two versions of an object, and the API server accepts objects of 3 MiB."""
+MOST_DECODED_BYTES = 128 * 1024 * 1024
+"""The largest review when decoded: a text of 8 MiB can have millions of values, of which each takes some 50 bytes."""
+_DECODED = ((b'"', 25), (b"{", 200), (b"[", 90), (b":", 30), (b",", 44))
+"""Bytes of memory for each of these characters: what strings, objects, lists, members and values take, rounded up."""
 MAX_DEPTH = 128
 """How deep an object may be nested: far beyond any schema, and within the recursion limit."""
 
@@ -93,6 +97,11 @@ def read_conversion(body: bytes) -> ConversionRequest:
         raise MalformedReview(f'apiVersion is "{review.api_version[:100]}", expected "{CONVERSION}"')
     _refuse_deep(review.request.objects)
     return review.request
+
+
+def decoded_bytes(part: bytes) -> int:
+    """Return about how much memory a part of a review takes when it is decoded; too much rather than too little."""
+    return len(part) + sum(part.count(mark) * size for mark, size in _DECODED)
 
 
 def uid_of(body: bytes) -> str:

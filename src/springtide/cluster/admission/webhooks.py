@@ -1,8 +1,10 @@
 """The webhook server of one process: `POST /validate`, `/default` and `/convert`, and `GET /healthz`.
 
-Every replica serves it. A handler is a pure function that runs in a thread with a timeout. An internal failure must
-not block writes to the cluster, so on errors and timeouts the object is allowed with a warning; the rules of the CRDs
-and the conditions of controllers still apply.
+Every replica serves it. A handler is a pure function that runs in a thread with a timeout. Larger reviews are decoded
+and handled in a child process, one at a time and within limits, so that they neither take the memory of the controllers
+nor hold their event loop. An internal failure must not block writes to the cluster, so on errors and timeouts, and if a
+review is too large when decoded, the object is allowed with a warning; the rules of the CRDs and the conditions of
+controllers still apply.
 
 `webhooks` runs the server together with its certificates and their registration.
 """
@@ -14,6 +16,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeVarTuple
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -26,15 +29,17 @@ from springtide.cluster.admission.handlers import convert_all, default_object, v
 from springtide.cluster.admission.registration import WebhookRegistration
 from springtide.cluster.admission.reviews import (
     MOST_BYTES,
+    MOST_DECODED_BYTES,
     AdmissionResponse,
     MalformedReview,
     conversion_failure,
+    decoded_bytes,
     uid_of,
 )
 from springtide.cluster.certificates.issuance import make_provisional
 from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, wall_time
 from springtide.cluster.certificates.rotation import CertificateLifetimes
-from springtide.cluster.compute import Compute, ThreadCompute
+from springtide.cluster.compute import Compute, ComputeLimitExceeded, LiveCompute
 from springtide.cluster.serving import LOOPBACK, RunningServer, TlsIdentity, serving
 from springtide.cluster.transport import Transport
 
@@ -44,9 +49,12 @@ ARRIVAL_TIMEOUT = 10.0
 """Seconds for receiving the body of a review."""
 MOST_AT_ONCE = 16 * MOST_BYTES
 """Bytes of all reviews in memory at a time. Clients are not authenticated, and the controllers need memory, too."""
+SMALL_BYTES = 32 * 1024
+"""The largest review that is handled in a thread: two versions of an object with some 10 kB of spec."""
 _EXPECTED_COST = 0.005
 log = logging.getLogger(__name__)
 _THREADS = 2
+Args = TypeVarTuple("Args")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ async def serve_webhooks(
     webhook configurations. `convert` adds the conversion webhook to CRDs of Springtide that have none; `create`
     implies it. The block starts at once; `ready` is false until certificates exist and their CA bundle is published.
     """
-    compute = ThreadCompute(_THREADS)
+    compute = LiveCompute(_THREADS, seconds=REVIEW_TIMEOUT)
     app = admission_app(compute, now, default_zone=default_zone)
     identity = TlsIdentity(make_provisional(host, now=wall_time()))
     try:
@@ -131,13 +139,13 @@ def admission_app(
 
     async def to_validate(request: Request) -> Response:
         validation_context = context()
-        return await runner.answer(request, lambda body: validate(body, validation_context), _allow_with_warning)
+        return await runner.answer(request, _allow_with_warning, validate, validation_context)
 
     async def to_default(request: Request) -> Response:
-        return await runner.answer(request, default_object, _allow_with_warning)
+        return await runner.answer(request, _allow_with_warning, default_object)
 
     async def to_convert(request: Request) -> Response:
-        return await runner.answer(request, convert_all, conversion_failure)
+        return await runner.answer(request, conversion_failure, convert_all)
 
     return Starlette(
         routes=[
@@ -166,7 +174,7 @@ class _Rejected(Exception):
 
 
 class _ReviewRunner:
-    """Receives reviews within limits, and runs their handlers in threads."""
+    """Receives reviews within limits, and runs their handlers."""
 
     def __init__(self, compute: Compute, timeout: float) -> None:
         self._compute = compute
@@ -174,14 +182,18 @@ class _ReviewRunner:
         self._held = 0
 
     async def answer(
-        self, request: Request, work: Callable[[bytes], bytes], fallback: Callable[[str, str], bytes]
+        self,
+        request: Request,
+        fallback: Callable[[str, str], bytes],
+        work: Callable[[bytes, *Args], bytes],
+        *args: *Args,
     ) -> Response:
-        """Handle one review; `fallback` makes the response if the handler fails or times out."""
+        """Handle one review; `fallback` makes the response if the handler fails, or needs too much."""
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(ARRIVAL_TIMEOUT):
-                await self._receive(request, parts)
-            return await self._handle(b"".join(parts), request.url.path, work, fallback)
+                decoded = await self._receive(request, parts)
+            return await self._handle(b"".join(parts), decoded, request.url.path, fallback, work, *args)
         except TimeoutError:
             return PlainTextResponse(f"the review has not arrived within {ARRIVAL_TIMEOUT:.0f} s", 408)
         except ClientDisconnect:
@@ -191,9 +203,9 @@ class _ReviewRunner:
         finally:
             self._held -= sum(map(len, parts))
 
-    async def _receive(self, request: Request, parts: list[bytes]) -> None:
-        """Read the body, unless it is too large or too much is in memory already."""
-        size = 0
+    async def _receive(self, request: Request, parts: list[bytes]) -> int:
+        """Read the body, unless it is too large or too much is in memory already; return its size when decoded."""
+        size = decoded = 0
         async for part in request.stream():
             size += len(part)
             if size > MOST_BYTES:
@@ -202,19 +214,41 @@ class _ReviewRunner:
                 raise _Rejected(429, f"reviews of {self._held} bytes are being handled: try again")
             parts.append(part)
             self._held += len(part)
+            # Part by part: the whole body at once would hold the event loop for longer.
+            decoded += decoded_bytes(part)
+        return decoded
 
     async def _handle(
-        self, body: bytes, path: str, work: Callable[[bytes], bytes], fallback: Callable[[str, str], bytes]
+        self,
+        body: bytes,
+        decoded: int,
+        path: str,
+        fallback: Callable[[str, str], bytes],
+        work: Callable[[bytes, *Args], bytes],
+        *args: *Args,
     ) -> Response:
         try:
+            if decoded > MOST_DECODED_BYTES:
+                raise ComputeLimitExceeded(
+                    f"it takes about {decoded >> 20} MiB when decoded, and the most is {MOST_DECODED_BYTES >> 20} MiB:"
+                    " shorten its lists"
+                )
+            run = self._compute.run if len(body) <= SMALL_BYTES else self._compute.run_limited
             async with asyncio.timeout(self._timeout):
-                answer = await self._compute.run(work, body, cost=_EXPECTED_COST)
+                answer = await run(work, body, *args, cost=_EXPECTED_COST)
         except MalformedReview as failure:
             return PlainTextResponse(str(failure), 400)
         except TimeoutError:
             log.warning("a review of %d bytes at %s took too long", len(body), path)
-            answer = fallback(uid_of(body), f"it took more than {self._timeout:g} s")
+            answer = fallback(await self._uid_of(body), f"it took more than {self._timeout:g} s")
+        except ComputeLimitExceeded as limit:
+            log.warning("a review of %d bytes at %s was not handled: %s", len(body), path, limit)
+            answer = fallback(await self._uid_of(body), str(limit))
         except Exception:
             log.exception("a review of %d bytes at %s failed", len(body), path)
-            answer = fallback(uid_of(body), "unexpected error, which its log describes")
+            answer = fallback(await self._uid_of(body), "unexpected error, which its log describes")
         return Response(answer, media_type="application/json")
+
+    async def _uid_of(self, body: bytes) -> str:
+        # The threads of reviews may all be busy.
+        return await asyncio.to_thread(uid_of, body)

@@ -6,13 +6,13 @@ networks in NO_PROXY, and would send requests to loopback through a proxy.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
+from springtide.apis.redaction import redacted_address
 from springtide.cluster.http.connections import ServerTrust
 from springtide.cluster.http.credentials import AccessError, ClusterCredentials, StaticCredentials
 
@@ -54,8 +54,9 @@ def proxy_for(server: str, environment: Mapping[str, str]) -> str:
 def checked_proxy(proxy: str, place: str) -> str:
     """Return the URL of a proxy if it can be used, else raise `AccessError`; `place` is where it was configured."""
     if proxy and not is_http_url(proxy):
-        shown = re.sub(r"//[^/@]*@", "//…@", proxy)
-        raise AccessError(f"{place}: {shown!r} is not a proxy that can be used: give one that begins with http://")
+        raise AccessError(
+            f"{place}: {redacted_address(proxy)!r} is not a proxy that can be used: give one that begins with http://"
+        )
     return proxy
 
 

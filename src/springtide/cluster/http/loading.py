@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from springtide.apis.redaction import redacted_address
 from springtide.cluster.http.access import ClusterAccess, checked_proxy, is_http_url, proxy_for
 from springtide.cluster.http.connections import ServerTrust
 from springtide.cluster.http.credentials import (
@@ -140,7 +141,9 @@ def _server(cluster: ClusterEntry, place: str) -> str:
         secured = cluster.certificate_authority or cluster.certificate_authority_data
         url = f"https://{url}" if secured or cluster.insecure_skip_tls_verify else f"http://{url}"
     if not is_http_url(url):
-        raise AccessError(f"{place}.server: {cluster.server!r} is not the URL of a server: give one with https://")
+        raise AccessError(
+            f"{place}.server: {redacted_address(cluster.server)!r} is not the URL of a server: give one with https://"
+        )
     if "@" in urlsplit(url).netloc:
         raise AccessError(f"{place}.server: a URL with a user in it is not supported: name the user under users")
     return url.rstrip("/")

@@ -156,7 +156,9 @@ class ExternalMetricsApp:
     def _answer(self, request: Request, attributes: RequestAttributes) -> Object:
         if attributes.resource:
             if not self._leading():
-                raise _unavailable("this replica does not lead and has no values; the Service should select the leader")
+                raise _unavailable(
+                    "this replica does not lead and has no values; the Service should lead to the leader"
+                )
             selector = SeriesSelector.parse(request.query_params.get("labelSelector", ""))
             now = self._clock.now()
             return value_list(self._store, attributes.resource, attributes.namespace, selector.matches, now)

@@ -1,4 +1,4 @@
-"""The external metrics server of one process, with its certificates, APIService and leader label."""
+"""The external metrics server of one process, with its certificates, APIService and Endpoints."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from springtide.cluster.resources import Key
 from springtide.cluster.serving import LOOPBACK, RunningServer, serving
 from springtide.cluster.transport import Transport
 from springtide.metrics.external import app as app_module
-from springtide.metrics.external import leader_label, registration
+from springtide.metrics.external import leader_endpoints, registration
 from springtide.metrics.external.app import AccessReviewer, ExternalMetricsApp
-from springtide.metrics.external.leader_label import LeaderLabel
+from springtide.metrics.external.leader_endpoints import LeaderEndpoints
 from springtide.metrics.external.registration import ApiServiceRegistration
 from springtide.metrics.external.request_header import RequestHeaderTls, RequestHeaderWatcher
 from springtide.metrics.series import SeriesStore
@@ -26,7 +26,7 @@ SECRET_NAME = "springtide-external-metrics-certificates"  # noqa: S105 - where t
 PERMISSIONS = (
     *registration.PERMISSIONS,
     *app_module.PERMISSIONS,
-    *leader_label.PERMISSIONS,
+    *leader_endpoints.PERMISSIONS,
     *permissions_of(SECRET_NAME),
 )
 """What a replica needs, besides the Role `extension-apiserver-authentication-reader` of kube-system."""
@@ -76,7 +76,7 @@ async def external_metrics(
     service: ServiceTarget,
     host: str = LOOPBACK,
     port: int = 0,
-    pod: str = "",
+    address: str = "",
     create: bool = False,
     terms: CertificateLifetimes | None = None,
     round_seconds: float = ROUND_SECONDS,
@@ -84,9 +84,9 @@ async def external_metrics(
     """Serve a store as `external.metrics.k8s.io/v1beta1` within the block.
 
     `service` is the Service through which the API server connects, in the namespace of this process, which also has
-    the certificates. `pod` is the pod of this process, which gets the leader label while it leads; empty: there is no
-    pod, or only one. `create` creates a missing APIService. The block starts at once; `problem` returns what is missing
-    until everything is in place.
+    the certificates. `address` is the IP address of the pod of this process, which is written to the Endpoints of the
+    Service while the process leads; empty: there is no pod. `create` creates a missing APIService. The block starts at
+    once; `problem` returns what is missing until everything is in place.
     """
     tls = RequestHeaderTls(make_provisional(host, now=wall_time()))
     request_header = RequestHeaderWatcher(transport, tls, round_seconds=round_seconds)
@@ -116,9 +116,9 @@ async def external_metrics(
             asyncio.create_task(certificates.run(tls), name="certificates of external metrics"),
             asyncio.create_task(request_header.run(), name="request header settings"),
         ]
-        if pod:
-            label = LeaderLabel(transport, Key(service.namespace, pod), leading)
-            tasks.append(asyncio.create_task(label.run(), name="leader label"))
+        if address:
+            endpoints = LeaderEndpoints(transport, Key(service.namespace, service.name), address, served.port, leading)
+            tasks.append(asyncio.create_task(endpoints.run(), name="endpoints of external metrics"))
         try:
             yield running
         finally:

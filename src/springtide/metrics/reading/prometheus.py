@@ -23,6 +23,7 @@ import msgspec
 from yarl import URL
 
 from springtide import __version__
+from springtide.apis.redaction import redacted
 from springtide.cluster.http.connections import ServerTrust, TlsContexts, TrackedConnector
 from springtide.cluster.http.credentials import (
     AccessError,
@@ -334,7 +335,7 @@ class _RequestAuthentication:
         for secret in sorted((*self._secrets, *values), key=lambda one: (-len(one), one)):
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "…")
-        return text
+        return redacted(text)
 
     def _authorization(self) -> str:
         if self._token is not None:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from springtide.apis.redaction import redacted
 from springtide.cluster.compute import Threads
 from springtide.providers.port import ProviderError
 
@@ -221,5 +222,5 @@ def _short(code: str) -> str:
 
 
 def _redacted(message: str) -> str:
-    words = _KEY.sub("…", " ".join(message.split()))
+    words = _KEY.sub("…", redacted(" ".join(message.split())))
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
