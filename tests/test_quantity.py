@@ -135,7 +135,7 @@ def test_units_and_thousandths_are_rounded_away_from_zero(text: str, units: int,
         pytest.param("1\n", "without spaces", id="line-break"),
         pytest.param("١", "write a number", id="other-digits"),
         pytest.param("1e301", "smaller exponent", id="beyond-any-resource"),
-        pytest.param("9" * 1001, "write a number|suffixes are|without spaces", id="endless"),
+        pytest.param("9" * 1001, "write at most 1000", id="endless"),
     ],
 )
 def test_invalid_quantities_are_rejected_with_a_hint(text: str, hint: str) -> None:

@@ -36,13 +36,32 @@ class IntOrPercentError(AmountError):
     """A value that is neither a count nor a percentage."""
 
 
+MAX_LENGTH: Final = 1000
+"""The maximum length of an amount. Users write these texts, so the length is checked before any pattern or hint."""
+
+
+def _check_length(text: str, kind: type[AmountError], what: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise kind(f"{_shown(text)} is not {what}: it has {len(text)} characters", f"write at most {MAX_LENGTH}")
+
+
+_WHOLE_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that a text of at most 18 digits writes; None for other texts.
+
+    Python refuses to parse thousands of digits by an error that says nothing about the field.
+    """
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
+
+
 # Quantities
 
 _NANO_PER_UNIT: Final = 10**9
 _NANO_DIGITS: Final = 9
 # Larger than any resource, and small enough that no text takes long to parse.
 _MAX_EXPONENT: Final = 300
-_MAX_QUANTITY_LENGTH: Final = 1000
 
 _BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_EXPONENTS: Final = {
@@ -64,7 +83,7 @@ _QUANTITY: Final = re.compile(
     r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]+)(?:\.(?P<fraction>[0-9]*))?|\.(?P<bare_fraction>[0-9]+))"
     r"(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE](?P<exponent>[+-]?[0-9]+))"
 )
-_NUMBER_AND_REST: Final = re.compile(r"\s*([+-]?[0-9][0-9.,]*)\s*([A-Za-zµ]*)\s*")
+_NUMBER_AND_REST: Final = re.compile(r"\s*+([+-]?[0-9][0-9.,]*+)\s*+([A-Za-zµ]*+)\s*+")
 _MEANT_SUFFIXES: Final = {
     "b": ("",),
     "k": ("k", "Ki"),
@@ -108,7 +127,8 @@ class Quantity:
         if isinstance(text, int):
             return cls(text * _NANO_PER_UNIT)
         text = str(text)
-        match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_QUANTITY_LENGTH else None
+        _check_length(text, QuantityError, "a quantity")
+        match = _QUANTITY.fullmatch(text)
         if match is None:
             raise QuantityError(f"{_shown(text)} is not a quantity", _quantity_hint(text))
 
@@ -193,7 +213,7 @@ def _shift(digits: int, places: int) -> int:
     """Return `digits` times ten to the power of `places`, rounded up."""
     if places >= 0:
         return int(digits * 10**places)
-    if -places > _MAX_QUANTITY_LENGTH + _MAX_EXPONENT:
+    if -places > MAX_LENGTH + _MAX_EXPONENT:
         return 1 if digits else 0
     return int(-(-digits // 10**-places))
 
@@ -235,7 +255,7 @@ _NANO_PER: Final = {
 _DURATION_PART: Final = re.compile(r"(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<unit>[^0-9.]*)")
 _WINDOW_DURATION: Final = re.compile(r"(?:[0-9]+[hm]|[0-9]+h[0-9]+m)(?:0s)?")
 _SPAN: Final = re.compile(r"(?:[0-9]+[wdhms])+")
-_SPAN_PART: Final = re.compile(r"([0-9]+)([wdhms])")
+_SPAN_PART: Final = re.compile(r"(?<![0-9])([0-9]++)([wdhms])")
 _SPAN_SECONDS: Final = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 _KARPENTER_DURATION: Final = re.compile(r"(?:[0-9]+[smh])+")
 _DURATION_HINT: Final = "write a number and a unit, such as 90s, 30m or 1h30m"
@@ -243,6 +263,7 @@ _DURATION_HINT: Final = "write a number and a unit, such as 90s, 30m or 1h30m"
 
 def parse_duration(text: str) -> int:
     """Parse a duration as Go's `time.ParseDuration` does. Returns nanoseconds, which may be negative."""
+    _check_length(text, DurationError, "a duration")
     begin = 1 if text[:1] in {"+", "-"} else 0
     if text[begin:] == "0":
         return 0
@@ -323,6 +344,7 @@ def _with_fraction(amount: int, unit: int) -> str:
 
 def parse_window_duration(text: str) -> int:
     """Parse the duration of a disruption budget's window (hours, minutes or both). Returns seconds."""
+    _check_length(text, DurationError, "the duration of a window")
     if not _WINDOW_DURATION.fullmatch(text):
         raise DurationError(
             f"{_shown(text)} is not the duration of a window",
@@ -335,6 +357,7 @@ def parse_karpenter_duration(text: str) -> int | None:
     """Parse a duration of a NodePool, such as `consolidateAfter`. Returns seconds, or None for `Never`."""
     if text == "Never":
         return None
+    _check_length(text, DurationError, "a duration")
     if not _KARPENTER_DURATION.fullmatch(text):
         hint = "write Never" if text.lower() == "never" else f"{_DURATION_HINT}, or Never"
         raise DurationError(f"{_shown(text)} is neither a duration nor Never", hint)
@@ -343,6 +366,7 @@ def parse_karpenter_duration(text: str) -> int | None:
 
 def parse_span(text: str) -> int:
     """Parse a length of time on the command line or in a scenario, such as `1d12h`. Returns seconds."""
+    _check_length(text, DurationError, "a length of time")
     if not _SPAN.fullmatch(text):
         raise DurationError(f"{_shown(text)} is not a length of time", "write 7d, 36h, 2w or 1d12h")
     return sum(int(count) * _SPAN_SECONDS[unit] for count, unit in _SPAN_PART.findall(text))
@@ -364,6 +388,7 @@ class IntOrPercent:
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise IntOrPercentError(f"{_shown(value)} is neither a count nor a percentage", _COUNT_HINT)
         text = str(value) if isinstance(value, int) else value
+        _check_length(text, IntOrPercentError, "a count or a percentage")
         match = _COUNT.fullmatch(text)
         if match is None:
             raise IntOrPercentError(f"{_shown(text)} is neither a count nor a percentage", _count_hint(text))

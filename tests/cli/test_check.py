@@ -124,3 +124,15 @@ def test_unknown_kinds_are_only_noted(run: Run) -> None:
     result = run("check", "-", "--strict", input="apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\n")
     assert result.exit_code == 0
     assert "Provisioner (karpenter.sh/v1alpha5): not a kind that Springtide knows, skipped" in result.stderr
+
+
+@pytest.mark.parametrize("output", ["text", "json", "github"])
+def test_control_characters_are_escaped(run: Run, write: Write, output: str) -> None:
+    hostile = r"\e[2J\x9b31m\u202egnp\r\n::error::forged"
+    text = FINE.replace("name: fine", f'name: "{hostile}"').replace("yearly:", f'"{hostile}": 1\n  yearly:')
+
+    shown = run("check", write("hostile.yaml", text), "-o", output).stdout
+
+    assert "[2J" in shown
+    assert not set("\x1b\x9b\u202e\r") & set(shown)
+    assert not [line for line in shown.splitlines() if line.startswith("::error::forged")]

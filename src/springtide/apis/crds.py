@@ -13,7 +13,7 @@ import msgspec
 
 from springtide.apis.kinds import CelRule, Kind, KindVersion, PrinterColumn
 from springtide.apis.schema import NO_DEFAULT, SchemaField, ValueShape, ViewSchema, schema_of
-from springtide.apis.scheme import KINDS
+from springtide.apis.scheme import KINDS, OUR_GROUP
 from springtide.apis.yaml import dump
 
 _QUANTITY_PATTERN = (
@@ -53,7 +53,9 @@ def crd_files(flavour: Flavour) -> dict[str, str]:
 
 
 def crd(kind: Kind, flavour: Flavour) -> dict[str, Any]:
-    """Generate the CRD of one kind."""
+    """Generate the CRD of one kind; those of our own group have one flavour."""
+    if kind.group == OUR_GROUP:
+        flavour = Flavour.EXTENDED
     names: dict[str, Any] = {
         "kind": kind.kind,
         "listKind": f"{kind.kind}List",
@@ -144,14 +146,16 @@ def _typed(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
         case ValueShape.MAP:
             assert schema.items is not None  # noqa: S101 - every map has a type of values
             made = {"type": "object", "additionalProperties": openapi(schema.items, flavour)}
-            return made | _lengths(schema, "minProperties", "maxProperties")
+            return made | _lengths(schema, "minProperties", "maxProperties", flavour)
         case ValueShape.ANY:
             return {"x-kubernetes-preserve-unknown-fields": True}
         case ValueShape.INT_OR_STRING:
             made = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
             pattern = _QUANTITY_PATTERN if schema.format == "quantity" else schema.pattern
-            return made | ({"pattern": pattern} if pattern else {})
-    made = {"type": _TYPES[schema.shape], **_lengths(schema, "minLength", "maxLength")}
+            return (
+                made | _lengths(schema, "minLength", "maxLength", flavour) | ({"pattern": pattern} if pattern else {})
+            )
+    made = {"type": _TYPES[schema.shape], **_lengths(schema, "minLength", "maxLength", flavour)}
     if schema.pattern:
         made["pattern"] = schema.pattern
     return made
@@ -181,9 +185,9 @@ def _property(field: SchemaField, flavour: Flavour) -> dict[str, Any]:
 
 def _list(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
     assert schema.items is not None  # noqa: S101 - every list has a type of entries
-    made = {"type": "array", "items": openapi(schema.items, flavour)} | _lengths(schema, "minItems", "maxItems")
-    if flavour is Flavour.STOCK and schema.own_bound:
-        del made["maxItems"]
+    made = {"type": "array", "items": openapi(schema.items, flavour)} | _lengths(
+        schema, "minItems", "maxItems", flavour
+    )
     if schema.map_keys:
         made |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(schema.map_keys)}
     elif schema.unique:
@@ -191,8 +195,9 @@ def _list(schema: ViewSchema, flavour: Flavour) -> dict[str, Any]:
     return made
 
 
-def _lengths(schema: ViewSchema, shortest: str, longest: str) -> dict[str, int]:
-    bounds = {shortest: schema.shortest, longest: schema.longest}
+def _lengths(schema: ViewSchema, shortest: str, longest: str, flavour: Flavour) -> dict[str, int]:
+    ours = flavour is Flavour.STOCK and schema.own_bound
+    bounds = {shortest: schema.shortest, longest: None if ours else schema.longest}
     return {keyword: bound for keyword, bound in bounds.items() if bound is not None}
 
 

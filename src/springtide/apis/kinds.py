@@ -123,9 +123,9 @@ def stock(**keywords: Any) -> Meta:
     return Meta(extra={"stock": {key.replace("_", "-"): value for key, value in keywords.items()}})
 
 
-def at_most(entries: int) -> Meta:
-    """Limit the length of a list that upstream does not limit, so that validating one object takes bounded time."""
-    return Meta(max_length=entries, extra={"own_bound": True})
+def at_most(length: int) -> Meta:
+    """Limit a list or text that upstream does not limit, so that validating one object takes bounded time."""
+    return Meta(max_length=length, extra={"own_bound": True})
 
 
 def by_key(*keys: str) -> Meta:
@@ -148,8 +148,11 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, extra_json_schema={"forma
 Count = Annotated[int, int32(0)]
 PositiveCount = Annotated[int, int32(1)]
 NonEmpty = Annotated[str, Meta(min_length=1)]
+MAX_SCHEDULE = 1000
+"""The maximum length of a cron schedule, and of a list in a time pattern: every value of every field needs less."""
+Schedule = Annotated[str, Meta(min_length=1), at_most(MAX_SCHEDULE)]
 Quantity = Annotated[str | int | float, text_format("quantity")]
-Zone = Annotated[str, Meta(min_length=1), text_format("zone")]
+Zone = Annotated[str, Meta(min_length=1), at_most(100), text_format("zone")]
 Time = Annotated[str, schema(format="date-time"), text_format("time")]
 DnsName = Annotated[str, Meta(min_length=1, max_length=253), text_format("dns-subdomain")]
 

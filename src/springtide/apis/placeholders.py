@@ -7,7 +7,7 @@ variants, which differ as much as possible: a problem that a view finds with bot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,12 +92,14 @@ class PartialValue:
             return [part.variant() for part in self.parts.values()]
         return {str(key): part.variant() for key, part in self.parts.items()}
 
-    def concerns(self, problem: Problem) -> bool:
-        """Return whether a problem is about a placeholder or a part around it, which has been reported already."""
-        return any(
-            problem.path[: len(path)] == path or (problem.path and path[: len(problem.path)] == problem.path)
-            for path in self.replaced
-        )
+    def unrelated(self, problems: Iterable[Problem]) -> Iterator[Problem]:
+        """Leave out problems of a placeholder or of a part around it, which have been reported already."""
+        replaced = frozenset(self.replaced)
+        around = frozenset(path[:length] for path in replaced for length in range(1, len(path) + 1))
+        for problem in problems:
+            inner = (problem.path[:length] for length in range(len(problem.path) + 1))
+            if problem.path not in around and replaced.isdisjoint(inner):
+                yield problem
 
 
 def partial_object(parts: dict[str | int, PartialValue], names: dict[str, str]) -> PartialValue:

@@ -134,7 +134,10 @@ def _union(info: inspect.UnionType) -> tuple[ViewSchema, Any]:
     if not shapes <= {inspect.StrType, inspect.IntType, inspect.FloatType}:
         msg = f"a union of {sorted(shape.__name__ for shape in shapes)} has no schema"
         raise TypeError(msg)
-    return ViewSchema(shape=ValueShape.INT_OR_STRING, fractions=inspect.FloatType in shapes), NO_DEFAULT
+    texts = (member.type if isinstance(member, inspect.Metadata) else member for member in members)
+    longest = next((text.max_length for text in texts if isinstance(text, inspect.StrType)), None)
+    fractions = inspect.FloatType in shapes
+    return ViewSchema(shape=ValueShape.INT_OR_STRING, fractions=fractions, longest=longest), NO_DEFAULT
 
 
 def _plain(info: inspect.Type) -> ViewSchema:

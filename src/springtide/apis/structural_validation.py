@@ -46,6 +46,13 @@ class StructuralResult(NamedTuple):
     misspelt: dict[Path, Path]
 
 
+MAX_TEXT = 10_000
+"""The maximum length of a text that is checked, of fields that declare none. Users write texts, and neither patterns,
+formats nor hints may take long."""
+_MOST_GUESSES = 50
+"""For how many unknown fields of an object a similar name is searched."""
+
+
 def check_structure(
     value: Any, view: type[View], context: ValidationContext, *, foreign: bool = False
 ) -> StructuralResult:
@@ -105,7 +112,7 @@ class _StructureChecker:
                 return self._list(value, schema, path)
             case ValueShape.ANY:
                 return PartialValue(value)
-        found = list(_scalar_problems(value, schema))
+        found = list(_scalar_problems(value, schema, own=not self.foreign and path[:1] != ("metadata",)))
         malformed = [] if has_errors(found) else list(_format_problems(value, schema))
         self.problems += (problem.under(*path) for problem in (*found, *malformed))
         return placeholder(schema) if has_errors(found) else PartialValue(value, clean=not has_errors(malformed))
@@ -172,7 +179,8 @@ class _StructureChecker:
             except msgspec.ValidationError:
                 return []
             found.append(self._view_problems(made, part, path))
-        return [problem for problem in found[0] if problem in found[-1] and not part.concerns(problem)]
+        confirmed = frozenset(found[-1])
+        return list(part.unrelated(problem for problem in found[0] if problem in confirmed))
 
     def _view_problems(self, made: View, part: PartialValue, path: Path) -> list[Problem]:
         context = msgspec.structs.replace(
@@ -212,11 +220,13 @@ class _StructureChecker:
         mentioned: set[str] = set()
         known = schema.known
         mistaken = schema.view.__mistaken__ if schema.view is not None else {}
+        unknown = 0
         for name in value:
             if name in known or schema.open:
                 continue
+            unknown += 1
             free = [other for other in known if other not in value and other not in misspelt]
-            guess = nearest(name, free)
+            guess = nearest(name, free) if unknown <= _MOST_GUESSES else None
             if name in mistaken:
                 hint = mistaken[name]
                 mentioned.update(other for other in free if f"`{other}`" in hint)
@@ -291,7 +301,7 @@ def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count} entries"
 
 
-def _scalar_problems(value: Any, schema: ViewSchema) -> Iterator[Problem]:
+def _scalar_problems(value: Any, schema: ViewSchema, *, own: bool) -> Iterator[Problem]:
     if not _fits(value, schema):
         yield _wrong_shape(value, schema, ())
         return
@@ -304,16 +314,18 @@ def _scalar_problems(value: Any, schema: ViewSchema) -> Iterator[Problem]:
         if schema.maximum is not None and value > schema.maximum:
             yield error((), f"must be at most {schema.maximum}, is {value}")
     if isinstance(value, str):
-        # The message of a format is better than that of a pattern.
-        yield from _text_problems(value, replace(schema, pattern=None) if schema.format else schema)
+        bounded = own or schema.format is not None or schema.pattern is not None
+        longest = MAX_TEXT if schema.longest is None and bounded else schema.longest
+        yield from _text_problems(value, schema, longest)
 
 
-def _text_problems(value: str, schema: ViewSchema) -> Iterator[Problem]:
+def _text_problems(value: str, schema: ViewSchema, longest: int | None) -> Iterator[Problem]:
     if schema.shortest is not None and len(value) < schema.shortest:
         yield error((), "must not be empty" if schema.shortest == 1 else f"is shorter than {schema.shortest}")
-    elif schema.longest is not None and len(value) > schema.longest:
-        yield error((), f"must have at most {schema.longest} characters, has {len(value)}")
-    elif schema.pattern is not None and not _compiled(schema.pattern).search(value):
+    elif longest is not None and len(value) > longest:
+        yield error((), f"must have at most {longest} characters, has {len(value)}")
+    # The message of a format is better than that of a pattern.
+    elif schema.pattern is not None and schema.format is None and not _compiled(schema.pattern).search(value):
         yield error((), f'"{shorten(value)}" does not have the form {schema.pattern}')
 
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext, View
 from springtide.apis.problems import Path, Problem, error, original_path, warning
-from springtide.apis.structural_validation import check_structure
+from springtide.apis.structural_validation import check_structure, shorten
 from springtide.apis.yaml import UnreadableDocument, read
 
 ANNOTATION = "springtide.dev/extensions"
+MAX_ANNOTATION = 64 * 1024
+"""The maximum length of the annotation; the whole spec of an object with the most extension fields needs less."""
 ANNOTATION_PATH: Path = ("metadata", "annotations", ANNOTATION)
 
 
@@ -27,6 +30,9 @@ def merge_extensions(value: dict[str, Any]) -> tuple[dict[str, Any], list[Proble
     text = _annotation(value)
     if text is None:
         return value, []
+    if len(text) > MAX_ANNOTATION:
+        message = f"the annotation must have at most {MAX_ANNOTATION} characters, has {len(text)}"
+        return value, [error(ANNOTATION_PATH, message, "split the object")]
     documents = read(text)
     if not documents:
         return value, []
@@ -50,6 +56,11 @@ def _annotation(value: dict[str, Any]) -> str | None:
     return node if isinstance(node, str) else None
 
 
+_MOST_NAMES = 20
+_MOST_SHOWN = 400
+"""How many entries of a list, and characters of their names, a hint shows."""
+
+
 def _merge(base: Any, added: Any, path: Path, problems: list[Problem]) -> Any:
     if isinstance(base, dict) and isinstance(added, dict):
         merged = dict(base)
@@ -66,13 +77,13 @@ def _merge_lists(base: list[Any], added: list[Any], path: Path, problems: list[P
         return added
     if base and all(isinstance(entry.get("name"), str) for entry in base):
         positions = {entry["name"]: position for position, entry in enumerate(base)}
+        names = shorten(", ".join(islice(positions, _MOST_NAMES)), _MOST_SHOWN)
         merged = list(base)
         for entry in added:
             name = entry.get("name")
             position = positions.get(name) if isinstance(name, str) else None
             if position is None:
-                names = ", ".join(positions)
-                message = f"the annotation {ANNOTATION} extends an entry that does not exist: {name}"
+                message = f"the annotation {ANNOTATION} extends an entry that does not exist: {shorten(name)}"
                 problems.append(error(path, message, f"the entries here are {names}"))
             else:
                 merged[position] = _merge(base[position], entry, (*path, position), problems)

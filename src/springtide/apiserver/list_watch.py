@@ -264,11 +264,15 @@ def open_watch(
 
 def parse_version(text: str) -> int:
     """Parse a resourceVersion."""
-    if text and not (text.isascii() and text.isdigit()):
+    digits = text.isascii() and text.isdigit()
+    # Python refuses to parse thousands of digits, and 64 bits have at most twenty.
+    version = int(text.lstrip("0")[:21] or 0) if digits or not text else None
+    if version is None or version >= 2**64:
         shown = json.dumps(text)
-        why = f"Invalid value: {shown}: strconv.ParseUint: parsing {shown}: invalid syntax"
+        problem = "value out of range" if digits else "invalid syntax"
+        why = f"Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}"
         raise BadRequest(f"invalid resource version: resourceVersion: {why}")
-    return int(text or 0)
+    return version
 
 
 def _list_revision(storage: Storage, version: str, exact: bool) -> int:
@@ -301,5 +305,5 @@ def _read_token(text: str) -> _Token:
         namespace, name = content["after"]
         left = content["left"]
         return _Token(int(content["rv"]), Key(str(namespace), str(name)), None if left is None else int(left))
-    except (binascii.Error, ValueError, KeyError, TypeError, OverflowError) as error:
+    except (binascii.Error, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise BadRequest(f"invalid continue token: continue key is not valid: {error}") from error

@@ -20,7 +20,7 @@ from springtide.apiserver.values import path_steps, value_at
 from springtide.cluster.errors import BadRequest
 from springtide.cluster.resources import Object, Resource
 
-_TOKEN = re.compile(r"\s*(?:(==|!=|[=!<>(),])|([^\s=!<>(),]+))")
+_TOKEN = re.compile(r"\s*+(?:(==|!=|[=!<>(),])|([^\s=!<>(),]++))")
 
 _EVERY_KIND = ("metadata.name", "metadata.namespace")
 
@@ -208,7 +208,7 @@ class _Parser:
     """A parser over the tokens of a selector."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [operator or word for operator, word in _TOKEN.findall(text)]
+        self._tokens = [operator or word for operator, word in _TOKEN.findall(text.strip())]
         self._next = 0
 
     def peek(self) -> str:

@@ -8,6 +8,7 @@ import msgspec
 from springtide.assembly.manifests import CheckedManifests, ClusterChoice
 from springtide.cli.console import as_data, note, show_problem
 from springtide.cli.options import cluster_options, default_timezone_option, sources_argument
+from springtide.cli.pictures.formatting import printable
 from springtide.cli.sources import read_and_check
 
 
@@ -94,5 +95,5 @@ def _show_github(found: CheckedManifests) -> None:
 
 
 def _escaped(text: str, *, property_: bool = False) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
     return text.replace(":", "%3A").replace(",", "%2C") if property_ else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,15 +14,29 @@ import msgspec
 from springtide.apis.redaction import redacted
 from springtide.apis.yaml import dump
 from springtide.assembly.manifests import LocatedProblem
+from springtide.cli.pictures.formatting import printable
 
 _COLOURS = {"error": "red", "warning": "yellow"}
+
+
+_ESCAPED_IN_JSON = re.compile(b"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+
+
+def printable_lines(text: str) -> str:
+    """Make a text of several lines safe for a terminal."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def visible_json(written: bytes) -> str:
+    """Escape what a terminal would execute and JSON allows in strings: the value stays the same."""
+    return _ESCAPED_IN_JSON.sub(lambda found: f"\\u{ord(found[0].decode()):04x}".encode(), written).decode()
 
 
 def as_data(value: Any, output: str) -> str:
     """Write data for scripts, as JSON or YAML, with a newline at the end."""
     if output == "yaml":
         return dump(value)
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    return visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2)) + "\n"
 
 
 def show_problem(problem: LocatedProblem, *, err: bool = False) -> None:
@@ -31,21 +46,21 @@ def show_problem(problem: LocatedProblem, *, err: bool = False) -> None:
     # Without a line, the place already names the object.
     named = problem.kind and problem.name and problem.line is not None
     subject = f"{problem.kind}/{problem.name} " if named else ""
-    field = click.style(problem.path, bold=True) + ": " if problem.path else ""
-    click.echo(f"{place}: {severity}: {subject}{field}{redacted(problem.message)}", err=err)
+    field = click.style(printable(problem.path), bold=True) + ": " if problem.path else ""
+    click.echo(f"{printable(place)}: {severity}: {printable(subject)}{field}{printable(redacted(problem.message))}", err=err)
     if problem.hint:
-        hint = redacted(problem.hint)
-        click.echo("    " + click.style(f"{'→' if supports_unicode() else '->'} {hint}", dim=True), err=err)
+        hint = f"{'→' if supports_unicode() else '->'} {printable(redacted(problem.hint))}"
+        click.echo("    " + click.style(hint, dim=True), err=err)
 
 
 def note(text: str) -> None:
     """Print a note, which is no problem, on standard error."""
-    click.echo(click.style(f"note: {redacted(text)}", dim=True), err=True)
+    click.echo(click.style(f"note: {printable(redacted(text))}", dim=True), err=True)
 
 
 def show_failure(message: str) -> int:
     """Print why the command cannot continue; returns the exit code."""
-    click.echo(f"{click.style('error', fg='red', bold=True)}: {redacted(message)}", err=True)
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {printable_lines(redacted(message))}", err=True)
     return 1
 
 

@@ -14,6 +14,7 @@ from springtide.apis.redaction import redacted_address
 from springtide.cli.console import logging_options, show_failure
 from springtide.cli.options import default_timezone_option, metric_options
 from springtide.cli.stop_signals import run_until_signalled
+from springtide.quantity import whole_number
 
 if TYPE_CHECKING:
     from springtide.assembly.services import MetricSourceSettings
@@ -38,7 +39,7 @@ def _https(ctx: click.Context, param: click.Parameter, value: str) -> str:  # no
 
 def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
     name, _, port = value.partition(":")
-    if value and (not name or (":" in value and not (port.isdecimal() and 0 < int(port) < 65536))):
+    if value and (not name or (":" in value and not 0 < (whole_number(port) or 0) < 65536)):
         raise click.BadParameter(f"{value!r} is not a Service; write NAME or NAME:PORT")
     return value
 

@@ -13,6 +13,7 @@ from springtide.apis.problems import format_path
 from springtide.assembly.manifests import LocatedProblem, ManifestSource, read_sources
 from springtide.cli.console import show_problem
 from springtide.cli.options import ZoneType, files_argument
+from springtide.cli.pictures.formatting import printable
 
 
 @click.command("convert")
@@ -47,7 +48,7 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
     """
     sources, unread = read_sources(paths)
     for failure in unread:
-        click.echo(f"{failure.name}: {failure.message}", err=True)
+        click.echo(printable(f"{failure.name}: {failure.message}"), err=True)
     code = 2 if unread else 0
     setting = ConversionOptions(now=int(time.time()), zone=timezone)
     printed: list[str] = []
@@ -81,12 +82,13 @@ def _write(name: str, text: str) -> bool:
 def _show_changes(source: ManifestSource, rewritten: RewrittenManifest, replaced: ImportResult, *, quiet: bool) -> None:
     for item in rewritten.unreadable:
         hint = f" ({item.hint})" if item.hint else ""
-        click.echo(f"{source.name}:{item.line}:{item.column}: left unchanged: {item.message}{hint}", err=True)
+        text = f"{source.name}:{item.line}:{item.column}: left unchanged: {item.message}{hint}"
+        click.echo(printable(text), err=True)
     changes = () if quiet else (*rewritten.changes, *replaced.changes)
     lines: list[ManifestChange | ConversionNotice] = [*changes, *replaced.notices]
     for line in sorted(lines, key=_line_of):
         if isinstance(line, ManifestChange):
-            click.echo(f"{source.name}:{line.line}: {line.message}", err=True)
+            click.echo(printable(f"{source.name}:{line.line}: {line.message}"), err=True)
         else:
             show_problem(_located(source, line), err=True)
 

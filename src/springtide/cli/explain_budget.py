@@ -18,6 +18,7 @@ from springtide.apis.objects import calendars_in
 from springtide.assembly.manifests import check_sources, read_sources
 from springtide.cli.console import as_data, show_problem
 from springtide.cli.options import default_timezone_option, files_argument, parse_moment
+from springtide.cli.pictures.formatting import printable
 
 
 class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
@@ -135,7 +136,7 @@ def _table(name: str, explanation: DisruptionExplanation, at: int) -> Iterator[s
     applies = "every reason" if floor else "reasons that no active budget names"
     total = explanation.equation is AccountingEquation.TOTAL
     counted = "all disrupted nodes count" if total else "disrupted nodes count by reason"
-    yield click.style(f"NodePool/{name}", bold=True) + f"  {explanation.nodes} nodes at {format_instant(at)}"
+    yield click.style(printable(f"NodePool/{name}"), bold=True) + f"  {explanation.nodes} nodes at {format_instant(at)}"
     yield f"budgets without reasons apply to {applies}; {counted}"
     yield ""
     rows = [_HEADINGS, *(_row(reason, found) for reason, found in explanation.reasons.items())]
@@ -149,7 +150,7 @@ def _table(name: str, explanation: DisruptionExplanation, at: int) -> Iterator[s
         yield click.style(line, dim=True) if number == 0 else line
     yield ""
     for reason, found in explanation.reasons.items():
-        yield f"  {reason.value}: {found.because}."
+        yield printable(f"  {reason.value}: {found.because}.")
 
 
 _HEADINGS = ("REASON", "LIMIT", "CONSUMING", "ALLOWED", "BUDGET", "NEXT LIMIT")

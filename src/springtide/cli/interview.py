@@ -251,7 +251,7 @@ def _days(text: str) -> list[int]:
     if not text or text in _EVERY_DAY:
         return list(range(7))
     found: list[int] = []
-    for element in filter(None, re.split(r"[,\s]+", re.sub(r"\s*-\s*", "-", text))):
+    for element in filter(None, re.split(r"[,\s]+", "-".join(map(str.strip, text.split("-"))))):
         first, dash, last = element.partition("-")
         if element in _GROUPS:
             found += _GROUPS[element]

@@ -21,6 +21,7 @@ from springtide.cli.options import (
     parse_optional_moment,
     sources_argument,
 )
+from springtide.cli.pictures.formatting import printable
 from springtide.cli.sources import read_and_check
 
 
@@ -149,4 +150,5 @@ def _note_timeless(found: CheckedManifests, forecasts: list[tuple[CheckedManifes
     only_builtin = all(manifest.object.kind.builtin for manifest in found.manifests)
     for manifest in found.manifests:
         if id(manifest) not in shown and (only_builtin or not manifest.object.kind.builtin):
-            click.echo(f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time", err=True)
+            text = f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time"
+            click.echo(printable(text), err=True)

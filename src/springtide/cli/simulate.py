@@ -19,7 +19,7 @@ import msgspec
 from springtide.almanac import load_zone
 from springtide.almanac.civil import DAY, LAST_DAY
 from springtide.apis.forecast import format_instant
-from springtide.cli.console import show_missing_packages, supports_unicode
+from springtide.cli.console import printable_lines, show_missing_packages, supports_unicode, visible_json
 from springtide.cli.options import DurationType, default_timezone_option, files_argument, parse_moment
 from springtide.cli.sources import prepare_manifests
 
@@ -73,7 +73,7 @@ class TracePrinter:
             self._write_json(entry.as_json())
         elif (text := _format_entry(entry)) is not None:
             self._count += 1
-            self._write(text)
+            self._write(printable_lines(text))
 
     async def progress(self, world: World) -> None:
         """Update the progress bar; the scenario calls this now and then."""
@@ -94,7 +94,7 @@ class TracePrinter:
 
     def _write_json(self, line: dict[str, Any]) -> None:
         # JSON is UTF-8, whatever the encoding of the terminal is.
-        click.echo(self._encoder.encode(line))
+        click.echo(visible_json(self._encoder.encode(line)).encode())
 
     def _write(self, text: str) -> None:
         if self._progress is not None and sys.stdout.isatty():

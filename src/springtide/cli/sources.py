@@ -26,6 +26,7 @@ from springtide.assembly.manifests import (
     read_sources,
 )
 from springtide.cli.console import note, show_problem
+from springtide.cli.pictures.formatting import printable
 
 if TYPE_CHECKING:
     from springtide.assembly.staging import StagedObject
@@ -128,7 +129,7 @@ def prepare_manifests(paths: tuple[str, ...], *, now: int, default_zone: str, ot
 def show_refusal(staged: StagedObject, message: str) -> None:
     """Print why the API server refuses an object."""
     severity = click.style("error", fg="red", bold=True)
-    click.echo(f"{staged.file}:{staged.line}: {severity}: {message}", err=True)
+    click.echo(f"{staged.file}:{staged.line}: {severity}: {printable(message)}", err=True)
 
 
 def _dry_run(manifests: CheckedManifests, now: int, otherwise: str) -> PreparedManifests:

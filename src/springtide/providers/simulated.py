@@ -32,6 +32,7 @@ from springtide.providers.port import (
     nodes_text,
     ready_text,
 )
+from springtide.quantity import whole_number
 
 TYPE = "Simulated"
 LABEL = "springtide.dev/node-group"
@@ -171,5 +172,5 @@ def nodes_to_remove(staying: list[NodeView], replicas: int) -> list[NodeView]:
 
 def _number(node: NodeView) -> int:
     """Return the number in the name of a node; -1 for a node that a user has labelled, which is deleted last."""
-    number = node.name.rpartition("-")[2]
-    return int(number) if number.isdecimal() else -1
+    number = whole_number(node.name.rpartition("-")[2])
+    return -1 if number is None else number

@@ -47,6 +47,9 @@ _BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param("application/yaml", b"metadata: [", 400, "error parsing YAML: line 1", id="broken YAML"),
         pytest.param("application/yaml", b"\xff\xfe", 400, "error parsing YAML", id="YAML with invalid UTF-8"),
         pytest.param("application/yaml", _BOMB.encode(), 400, "aliases expand to more than", id="alias bomb"),
+        pytest.param(
+            "application/yaml", b"[" + b"1," * 250_000 + b"]", 400, "more than 200000 values", id="too many values"
+        ),
         pytest.param("application/yaml", b"[" * 5000, 400, "nested more than", id="deeply nested YAML"),
         pytest.param("application/cbor", b"\xa0", 415, "accepted media types include", id="CBOR"),
         pytest.param("text/plain", b"hello", 415, "accepted media types include", id="unknown media type"),

@@ -158,6 +158,7 @@ def test_bookmarks_are_sent_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param("resourceVersion=1", 410, "too old resource version", id="compacted"),
         pytest.param("resourceVersion=x", 400, "resourceVersion", id="invalid version"),
+        pytest.param(f"resourceVersion={'9' * 5000}", 400, "value out of range", id="version of 5,000 digits"),
         pytest.param(
             "sendInitialEvents=true", 422, "requires setting resourceVersionMatch", id="initial events without a match"
         ),

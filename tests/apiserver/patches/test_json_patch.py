@@ -126,3 +126,52 @@ def test_only_containers_above_a_change_are_copied() -> None:
     assert untouched == target
     assert result["list"] is target["list"]
     assert result["a"] is not target["a"]
+
+
+_NESTED = [
+    {"op": "add", "path": "/a", "value": ["x" * 2000]},
+    *({"op": "copy", "from": "/a", "path": "/a/-"} for _ in range(40)),
+]
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        pytest.param(_NESTED, id="copies of copies"),
+        pytest.param([{"op": "add", "path": "/a", "value": {}}, *_NESTED], id="copies of a field"),
+        pytest.param(
+            [
+                {"op": "add", "path": "/a", "value": "x" * 500_000},
+                *({"op": "copy", "from": "/a", "path": f"/a{number}"} for number in range(7)),
+            ],
+            id="many copies of one value",
+        ),
+    ],
+)
+def test_refuses_to_copy_more_than_three_mebibytes(operations: list[Any]) -> None:
+    with pytest.raises(Invalid):
+        json_patch(document(), operations)
+
+
+def test_a_copy_does_not_follow_changes_of_its_source() -> None:
+    operations = [
+        {"op": "add", "path": "/a/list", "value": [1]},
+        {"op": "copy", "from": "/a", "path": "/copied"},
+        {"op": "add", "path": "/a/list/-", "value": 2},
+        {"op": "add", "path": "/copied/list/-", "value": 3},
+    ]
+    patched = json_patch(document(), operations)
+    assert {"b": 1, "c": None, "list": [1, 2]} == patched["a"]
+    assert {"b": 1, "c": None, "list": [1, 3]} == patched["copied"]
+
+
+def test_the_values_of_a_patch_are_not_changed() -> None:
+    operations = [{"op": "add", "path": "/n", "value": {}}, {"op": "add", "path": "/n/m", "value": 1}]
+    before = copy.deepcopy(operations)
+    json_patch(document(), operations)
+    assert before == operations
+
+
+def test_an_index_of_thousands_of_digits_cannot_be_applied() -> None:
+    with pytest.raises(Invalid):
+        json_patch(document(), [{"op": "remove", "path": "/list/" + "9" * 5000}])

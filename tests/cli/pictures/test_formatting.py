@@ -64,11 +64,11 @@ def test_distances_have_a_direction(at: int, text: str) -> None:
         pytest.param("web", "web", id="untouched"),
         pytest.param("Grüße 漢字 שלום", "Grüße 漢字 שלום", id="letters-of-any-script"),
         pytest.param("a\nb\tc", "a b c", id="one-line"),
-        pytest.param("\x1b[31mred", "\ufffd[31mred", id="escape-code"),
-        pytest.param("user\u202egnp.exe", "usergnp.exe", id="reordering"),
-        pytest.param("a\ud800b", "a\ufffdb", id="half-a-character"),
-        pytest.param("a\x00b\x7f", "a\ufffdb\ufffd", id="controls"),
-        pytest.param("a\ufffeb", "a\ufffdb", id="not-a-character"),
+        pytest.param("\x1b[31mred", r"\x1b[31mred", id="escape-code"),
+        pytest.param("user\u202egnp.exe", r"user\u202egnp.exe", id="reordering"),
+        pytest.param("a\ud800b", r"a\ud800b", id="half-a-character"),
+        pytest.param("a\x00b\x7f\x9b", r"a\x00b\x7f\x9b", id="controls"),
+        pytest.param("a\ufffeb", r"a\ufffeb", id="not-a-character"),
     ],
 )
 def test_text_is_made_printable(text: str, shown: str) -> None:

@@ -80,3 +80,8 @@ _LABELS = st.dictionaries(_NAMES, _VALUES)
 @given(st.lists(_REQUIREMENTS, max_size=3).map(",".join), _LABELS)
 def test_same_as_the_api_server(text: str, labels: dict[str, str]) -> None:
     assert SeriesSelector.parse(text).matches(labels) is parse_labels(text).matches(labels)
+
+
+def test_a_selector_that_is_too_long_is_refused() -> None:
+    with pytest.raises(BadRequest, match="has 16005 characters, expected at most 4096"):
+        SeriesSelector.parse(f"name={' ' * 16_000}")

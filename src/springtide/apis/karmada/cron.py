@@ -19,6 +19,7 @@ from springtide.apis.kinds import (
     Count,
     NormalizedTree,
     PositiveCount,
+    Schedule,
     Time,
     ValidationContext,
     View,
@@ -67,7 +68,7 @@ class CronFederatedHPARule(View, kw_only=True):
         doc("Name of the rule, unique in the object; its history is kept under this name."),
     ]
     schedule: Annotated[
-        Annotated[str, Meta(min_length=1), text_format("cron-rule")] | None,
+        Annotated[Schedule, text_format("cron-rule")] | None,
         doc("When the rule fires: a cron expression of five fields."),
         stock_required,
     ] = None

@@ -20,6 +20,7 @@ from springtide.apis.karpenter.budgets import (
 )
 from springtide.apis.kinds import (
     INT32_MAX,
+    MAX_SCHEDULE,
     CelRule,
     PositiveCount,
     Time,
@@ -27,6 +28,7 @@ from springtide.apis.kinds import (
     View,
     Zone,
     as_set,
+    at_most,
     default,
     doc,
     extension,
@@ -314,7 +316,7 @@ class Budget(View, kw_only=True):
         ),
     ] = None
     schedule: Annotated[
-        Annotated[str, schema(pattern=SCHEDULE_PATTERN), text_format("cron-budget")] | None,
+        Annotated[str, at_most(MAX_SCHEDULE), schema(pattern=SCHEDULE_PATTERN), text_format("cron-budget")] | None,
         doc("When the budget's window opens, in cron's five fields or as a macro such as @daily; always if not set."),
     ] = None
     duration: Annotated[

@@ -26,7 +26,18 @@ from springtide.almanac import (
     span,
 )
 from springtide.almanac.civil import DAY, FIRST_DAY, LAST_DAY
-from springtide.apis.kinds import DnsName, Time, ValidationContext, View, doc, extension, stock, stock_required
+from springtide.apis.kinds import (
+    MAX_SCHEDULE,
+    DnsName,
+    Time,
+    ValidationContext,
+    View,
+    at_most,
+    doc,
+    extension,
+    stock,
+    stock_required,
+)
 from springtide.apis.problems import Problem, error, warning
 
 _RFC_3339 = re.compile(
@@ -94,7 +105,7 @@ def _format_time(wall: datetime.datetime) -> str:
     return wall.time().isoformat("seconds" if wall.second else "minutes")
 
 
-Listed = Annotated[str | int, stock(type="string")]
+Listed = Annotated[Annotated[str, at_most(MAX_SCHEDULE)] | int, stock(type="string")]
 
 
 class PatternSpec(View, kw_only=True):

@@ -22,7 +22,7 @@ from springtide.apis.kinds import (
 from springtide.apis.meta.scaling import DirectionRules, ScaleTargetSpec, SpeedLimit, api_group_of
 from springtide.apis.meta.types import KnativeConditions, Object
 from springtide.apis.problems import Problem, error, warning
-from springtide.apis.scheduled.promql import query_problems
+from springtide.apis.scheduled.promql import MAX_QUERY, query_problems
 from springtide.quantity import Quantity as Amount
 
 MOST_METRICS = 32
@@ -98,7 +98,7 @@ class MetricTarget(View, kw_only=True):
 class PrometheusMetricSource(View, kw_only=True):
     """A query, and what its result shall be."""
 
-    query: Annotated[NonEmpty, doc("PromQL with exactly one sample as its result.")]
+    query: Annotated[Annotated[NonEmpty, at_most(MAX_QUERY)], doc("PromQL with exactly one sample as its result.")]
     target: Annotated[MetricTarget, doc("What the result shall be.")]
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002

@@ -27,11 +27,14 @@ _FAMILIES = {
     "pending_capacity": r"karpenter_pending_capacity_schedulable_pods",
 }
 _SELECTOR = (
-    r"(?<![\w:]){metric}(?![\w:])\s*(?:\{{(?P<matchers>(?:[^{{}}\"']|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')*)\}})?"
+    r"(?<![\w:]){metric}(?![\w:])\s*+"
+    r"(?:\{{(?P<matchers>(?:[^{{}}\"']|\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+')*+)\}})?"
 )
 _ANY_SELECTOR = re.compile(_SELECTOR.format(metric=f"(?:{'|'.join(_FAMILIES.values())})"))
 _MATCHER = re.compile(
-    r"(?P<label>\w+)\s*(?P<operator>=~|!~|!=|=)\s*(?P<quote>[\"'])(?P<value>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"
+    # An unclosed quote reaches to the end; otherwise every later matcher would be read to the end, too.
+    r"(?<!\w)(?P<label>\w++)\s*+(?P<operator>=~|!~|!=|=)\s*+(?P<quote>[\"'])"
+    r"(?P<value>(?:\\.|(?!(?P=quote)).)*+)(?:(?P=quote)|\\?\Z)"
 )
 
 

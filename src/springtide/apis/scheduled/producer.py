@@ -28,7 +28,7 @@ from springtide.apis.kinds import (
 from springtide.apis.meta.times import CalendarReference, Window
 from springtide.apis.meta.types import KnativeConditions, Object
 from springtide.apis.problems import Problem, error
-from springtide.apis.scheduled.promql import query_problems
+from springtide.apis.scheduled.promql import MAX_QUERY, query_problems
 from springtide.apis.scheduled.schedule import schedule_problems
 
 _SQS_ARN = re.compile(r"arn:[a-z0-9-]+:sqs:[a-z0-9-]+:[0-9]+:[A-Za-z0-9_-]+(\.fifo)?")
@@ -48,9 +48,12 @@ class QueueSpec(View, kw_only=True):
         doc("The type of the queue, which decides how its length is read."),
         stock(type="string", enum=["AWSSQSQueue"]),
     ]
-    id: Annotated[NonEmpty, doc("The queue: ARN of an SQS queue, a PromQL query, or a URL that answers JSON.")]
+    id: Annotated[
+        Annotated[NonEmpty, at_most(MAX_QUERY)],
+        doc("The queue: ARN of an SQS queue, a PromQL query, or a URL that answers JSON."),
+    ]
     pointer: Annotated[
-        str | None,
+        Annotated[str, at_most(1024)] | None,
         doc("JSON pointer to the number in an HTTP answer; the answer is the number if not set."),
         extension,
     ] = None

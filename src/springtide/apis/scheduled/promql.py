@@ -230,8 +230,8 @@ def _arguments(text: str) -> dict[int, list[int]]:
     return found
 
 
-_LONGEST = 10_000
-"""The maximum length of a query that is parsed."""
+MAX_QUERY = 10_000
+"""The maximum length of a query."""
 _MARKS = re.compile(r"[-+*/%^<>=!~(\[@]|\b(?:and|or|unless|atan2)\b", re.IGNORECASE)
 _MOST_MARKS = 500
 """The maximum number of operators and brackets of a query that is parsed: the time of the parser grows with the square
@@ -264,8 +264,14 @@ def parse_promql(query: str) -> Expr:
     Queries come from users of namespaces, and could exhaust time or stack of the parser: queries that are too long or
     too deep are not parsed.
     """
+    if len(query) > MAX_QUERY:
+        raise PromqlError(
+            f"a query of {len(query)} characters is too long, expected at most {MAX_QUERY}",
+            "split it into several metrics, or let Prometheus record it by a rule",
+            certain=False,
+        )
     marks = sum(_REGEX_MARKS if mark[0] == "~" else 1 for mark in _MARKS.finditer(query))
-    if len(query) > _LONGEST or marks > _MOST_MARKS:
+    if marks > _MOST_MARKS:
         raise PromqlError(
             f"a query of {len(query)} characters and so many operators is too long to be parsed here",
             "split it into several metrics, or let Prometheus record it by a rule",

@@ -8,6 +8,7 @@ the parser's error is translated.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from springtide.apis.yaml.failures import Mistake, ParseFailure, find_failure, suspected_mistakes
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
     from springtide.apis.yaml.nodes import ParserFactory
 
 
-_ENTRY: Final = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[^\s#:'\"][^#:]*?):\s+(?P<value>\S.*?)(?:\s+#.*|\s*)$")
+_ENTRY: Final = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[^\s#:'\"][^#:]*?):\s+(?P<value>\S.*)$")
+_COMMENT: Final = re.compile(r"\s#")
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|(?<!\S)#.*|(?<![^\s:,\[{])[\[{]|[\]}]')
 _CLOSING: Final = {"[": "]", "{": "}"}
+_MOST_SUSPECTS: Final = 32
+"""How many mistakes are tried: each means to parse the text once more."""
 _TEMPLATE: Final = re.compile(r"\{\{|\{%")
 
 
@@ -46,7 +50,7 @@ def diagnose(text: str, failure: ParseFailure, parser: ParserFactory = fastest_p
 
 def find_mistake(text: str, failure: ParseFailure, parser: ParserFactory = fastest_parser) -> Mistake | None:
     """Return the mistake that caused a failure, confirmed by correcting it, or None if it is not a known one."""
-    for mistake in suspected_mistakes(text, failure):
+    for mistake in islice(suspected_mistakes(text, failure), _MOST_SUSPECTS):
         left = find_failure(mistake.corrected, parser)
         if left is None or _is_further(left, failure):
             return mistake
@@ -185,6 +189,6 @@ def _alignment_hint(lines: list[str], number: int, indent: int) -> str:
 
 def _quote_hint(line: str) -> str:
     if entry := _ENTRY.match(line):
-        value = entry["value"].replace("\\", "\\\\").replace('"', '\\"')
+        value = _COMMENT.split(entry["value"], maxsplit=1)[0].rstrip().replace("\\", "\\\\").replace('"', '\\"')
         return f'write `{clipped(entry["key"])}: "{clipped(value)}"`'
     return "put quotes around the value"

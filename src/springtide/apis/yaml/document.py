@@ -26,7 +26,7 @@ from springtide.apis.yaml.nodes import (
     fastest_parser,
     resolved,
 )
-from springtide.apis.yaml.values import fields, value_of
+from springtide.apis.yaml.values import Entry, fields, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +80,8 @@ class Document:
     root: Node = field(repr=False, compare=False)
     segment: FileSegment = field(repr=False)
     problems: tuple[PlacedProblem, ...] = ()
+    _fields: dict[int, dict[str, Entry]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The entries of the mappings in which a position was looked up, by the identity of their nodes."""
 
     @property
     def text(self) -> str:
@@ -110,7 +112,10 @@ class Document:
         for step in path:
             inner = resolved(value)
             if isinstance(inner, MappingNode) and isinstance(step, str):
-                entry = fields(inner).get(step)
+                entries = self._fields.get(id(inner))
+                if entries is None:
+                    entries = self._fields[id(inner)] = fields(inner)
+                entry = entries.get(step)
                 if entry is None:
                     break
                 label, value = entry
@@ -140,9 +145,14 @@ _MARKER: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)[ \t]*(?:\r?\n)?", 
 _DIRECTIVES: Final = re.compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)*%[^\n]*\n(?:[ \t\r]*(?:[#%][^\n]*)?\n)*")
 
 
-def read(text: str, parser: ParserFactory = fastest_parser) -> list[Document | UnreadableDocument]:
-    """Parse every document of a file, in order; empty documents are left out."""
-    return [result for segment in segments(text) for result in read_segment(segment, parser)]
+def read(
+    text: str, parser: ParserFactory = fastest_parser, *, most: int | None = None
+) -> list[Document | UnreadableDocument]:
+    """Parse every document of a file, in order; empty documents are left out.
+
+    `most` is how many values and keys a document may have.
+    """
+    return [result for segment in segments(text) for result in read_segment(segment, parser, most=most)]
 
 
 def segments(text: str) -> Iterator[FileSegment]:
@@ -165,11 +175,11 @@ def _count_lines(text: str) -> int:
 
 
 def read_segment(
-    segment: FileSegment, parser: ParserFactory = fastest_parser
+    segment: FileSegment, parser: ParserFactory = fastest_parser, *, most: int | None = None
 ) -> Iterator[Document | UnreadableDocument]:
     """Parse one part of a file."""
     try:
-        roots = list(compose(segment.text, parser))
+        roots = list(compose(segment.text, parser, most=most))
     except RefusedError as refused:
         position = segment.position(refused.line, refused.column)
         yield UnreadableDocument(*position, refused.message, refused.hint)

@@ -10,6 +10,7 @@ question mark alone, which only libyaml accepts.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -181,21 +182,26 @@ MAX_ALIASED: Final = 100_000
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 
 
-def compose(text: str, parser: ParserFactory = fastest_parser) -> Iterator[Node]:
-    """Yield the root of each document; raises YAMLError or RefusedError where the text cannot be parsed."""
+def compose(text: str, parser: ParserFactory = fastest_parser, *, most: int | None = None) -> Iterator[Node]:
+    """Yield the root of each document; raises YAMLError or RefusedError where the text cannot be parsed.
+
+    A document may have at most this many values and keys: a parser is slower by the value than by the character.
+    """
     check_characters(text)
     source = parser(text)
     while source.check_event():
         event = source.get_event()
         if isinstance(event, yaml.DocumentStartEvent):
-            yield _Composer(source).document()
+            yield _Composer(source, most).document()
 
 
 class _Composer:
     """Builds the tree of one document, with a stack of the containers that are still open."""
 
-    def __init__(self, source: EventSource) -> None:
+    def __init__(self, source: EventSource, most: int | None) -> None:
         self._source = source
+        self._left = math.inf if most is None else most
+        self._most = most
         self._anchors: dict[str, Node] = {}
         self._open: list[SequenceNode | MappingNode] = []
         self._pending_keys: list[Node | None] = []
@@ -240,6 +246,10 @@ class _Composer:
         return self._complete(node)
 
     def _complete(self, node: Node) -> Node:
+        self._left -= 1
+        if self._left < 0:
+            message = f"there are more than {self._most} values and keys"
+            raise RefusedError(node.line, node.column, message, "write it as JSON")
         if node.anchor is not None:
             self._anchors[node.anchor] = node
         if self._open:

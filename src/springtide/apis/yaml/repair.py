@@ -25,6 +25,8 @@ from springtide.apis.yaml.nodes import MappingNode, Node, ScalarNode, compose, s
 _SLASHES: Final = re.compile(r"(?<=\s)//[^\n]*")
 _OBJECT_KEYS: Final = ("apiversion", "kind", "metadata")
 _MARKER: Final = "---\n"
+_MOST_REPAIRS: Final = 100
+"""How many mistakes of a document are repaired: each means to parse the document again."""
 
 
 class Repair(NamedTuple):
@@ -87,7 +89,7 @@ def _repair_segment(segment: FileSegment) -> tuple[str, list[Repair]]:
     mistakes: dict[int, Mistake] = {}
     while failure := find_failure(text):
         mistake = find_mistake(text, failure)
-        if mistake is None or not mistake.repair:
+        if mistake is None or not mistake.repair or len(mistakes) >= _MOST_REPAIRS:
             return segment.text, []
         mistakes |= dict.fromkeys(_changed_lines(text, mistake.corrected), mistake)
         text = mistake.corrected
@@ -114,10 +116,12 @@ def _column(before: str, after: str) -> int:
 def _comment_out_slashes(text: str) -> str:
     """Repair comments that were parsed as part of an unquoted value, and so caused no failure."""
     unquoted = [scalar for scalar in scalars(next(compose(text))) if not scalar.style]
-    commented = text
-    for scalar in reversed(unquoted):
-        for found in reversed(list(_SLASHES.finditer(text, scalar.start, scalar.end))):
-            commented = f"{commented[: found.start()]}#{commented[found.start() + 2 :]}"
+    parts, end = list[str](), 0
+    for scalar in unquoted:
+        for found in _SLASHES.finditer(text, scalar.start, scalar.end):
+            parts += (text[end : found.start()], "#")
+            end = found.start() + 2
+    commented = "".join((*parts, text[end:]))
     return commented if find_failure(commented) is None else text
 
 

@@ -1,8 +1,8 @@
 r"""Patterns in Go's syntax, the formats of strings, and the form of the names of kinds.
 
-Go's regular expressions have neither look-around nor back-references. jsonschema-rs has a linear-time engine of the
-same family; patterns that it does not accept (`\z`, `(?P<name>…)`) go to Python's engine after a check for constructs
-that Go lacks. Formats that are not listed here are not checked.
+Users write patterns and texts, so both engines match in linear time: the one of jsonschema-rs, which validates whole
+objects, and RE2 for the patterns that it does not accept, such as `\z`. Go's syntax is that of RE2. Formats that are
+not listed here are not checked.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import ipaddress
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import jsonschema_rs
+import re2
 
 from springtide.quantity import DurationError, parse_duration
 
@@ -42,7 +43,17 @@ def kind_name_problem(text: str) -> str:
 
 LINEAR: Final = jsonschema_rs.RegexOptions()
 
-_NOT_IN_GO: Final = re.compile(r"\(\?(?:=|!|<=|<!|>|P=|\()|\\[1-9]")
+_NOT_IN_GO: Final = re.compile(r"\(\?(?:=|!|<=|<!|>|P=|\()|\\[1-9]|(?<!\\)(?:\\\\)*+\\C")
+_GO_ERRORS: Final = {
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+}
+"""What Go calls the errors of RE2."""
+_PATTERN_MEMORY: Final = 1024 * 1024
 
 
 class GoPatternError(ValueError):
@@ -72,25 +83,30 @@ def is_linear(pattern: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def compile_go(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern in Go's syntax with Python's engine."""
+def compile_go(pattern: str) -> Any:
+    """Compile a pattern in Go's syntax with RE2."""
     foreign = _NOT_IN_GO.search(re.sub(r"\\\\", "", pattern))
     if foreign is not None:
         raise GoPatternError(f"error parsing regexp: invalid or unsupported Perl syntax: `{foreign.group()}`")
-    translated = pattern.replace("\\z", "\\Z")
-    if translated.endswith("$") and not translated.endswith("\\$"):
-        translated = translated[:-1] + "\\Z"
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_MEMORY
     try:
-        return re.compile(translated, re.ASCII)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise GoPatternError(f"error parsing regexp: {error}") from None
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+        what, colon, where = reason.partition(": ")
+        place = f": `{where}`" if colon else ""
+        raise GoPatternError(f"error parsing regexp: {_GO_ERRORS.get(what, what)}{place}") from None
+    except UnicodeEncodeError:
+        raise GoPatternError("error parsing regexp: invalid UTF-8") from None
 
 
 _UUID: Final = re.compile("[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
 _HOSTNAME_LABEL: Final = re.compile(r"[^\W_](?:(?:[^\W_]|-)*[^\W_])?")
 _HOSTNAME_TOP: Final = re.compile(r"[^\W\d_]{2,63}")
-_LOOSE_DURATION: Final = re.compile(r"[0-9]+\s*([A-Za-zµ]+)")
+_LOOSE_DURATION: Final = re.compile(r"(?<![0-9])[0-9]++\s*+([A-Za-zµ]+)")
 _UNIT_STEMS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _UNITS: Final = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
 

@@ -13,7 +13,7 @@ from springtide.apiserver.admission import User, WriteExecutor, execute_directly
 from springtide.apiserver.builtin import kubernetes_version
 from springtide.apiserver.errors import no_such_resource, not_found
 from springtide.apiserver.http.auth import ReviewKind, answer_review, review_kind_of
-from springtide.apiserver.http.bodies import decoded
+from springtide.apiserver.http.bodies import BodyDecoder, decoded
 from springtide.apiserver.http.discovery import Discovery
 from springtide.apiserver.http.list_watch import WatchStreams, list_response
 from springtide.apiserver.http.openapi import OpenApi
@@ -116,11 +116,13 @@ class ApiApp:
         self._discovery = Discovery(server.catalogue)
         self._openapi = OpenApi(server)
         self._line_cache = EventLineCache()
-        self._verbs = WriteHandlers(server, executor)
+        self._bodies = BodyDecoder()
+        self._verbs = WriteHandlers(server, executor, self._bodies)
 
     def close(self) -> None:
         """End all watches."""
         self.watches.close()
+        self._bodies.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -184,7 +186,8 @@ class ApiApp:
     async def _review(self, request: HttpApiRequest, review_kind: ReviewKind, user: User) -> Response:
         if request.method != "POST":
             raise wrong_method()
-        body = decoded(await request.body(), request.header("content-type"), review_kind.kind)
+        media = request.header("content-type")
+        body = await self._bodies.run(lambda raw: decoded(raw, media, review_kind.kind), await request.body())
         return json_response(
             answer_review(review_kind, body.value, user, self._authenticate, now=timestamp(self.server.now())), 201
         )

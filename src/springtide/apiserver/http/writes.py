@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from springtide.apiserver.admission import User, WriteExecutor
 from springtide.apiserver.deletion import is_deletion_blocked
-from springtide.apiserver.http.bodies import decoded, from_patch, from_yaml, media_of
+from springtide.apiserver.http.bodies import BodyDecoder, decoded, from_patch, from_yaml, media_of
 from springtide.apiserver.http.field_validation import Checked, check_apply, check_object, check_patch
 from springtide.apiserver.http.list_watch import selection_of
 from springtide.apiserver.http.requests import (
@@ -61,9 +61,10 @@ _EXPECTED = {"scale": "Scale", "eviction": "Eviction", "binding": "Binding"}
 class WriteHandlers:
     """Calls the API server for writing requests."""
 
-    def __init__(self, server: ApiServer, executor: WriteExecutor) -> None:
+    def __init__(self, server: ApiServer, executor: WriteExecutor, bodies: BodyDecoder) -> None:
         self._server = server
         self._executor = executor
+        self._bodies = bodies
 
     async def write(self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
         """Handle a writing request."""
@@ -120,12 +121,12 @@ class WriteHandlers:
         raw = await request.body()
         warnings: tuple[str, ...] = ()
         if type_ is PatchType.APPLY:
-            read = from_yaml(raw, resource.kind)
+            read = await self._bodies.run(lambda body: from_yaml(body, resource.kind), raw)
             value = read.value
             if target.subresource in _OBJECT_SUBRESOURCES:
                 check_apply(target.kind, target.name, read)
         else:
-            read = from_patch(raw, strategic=type_ is PatchType.STRATEGIC)
+            read = await self._bodies.run(lambda body: from_patch(body, strategic=type_ is PatchType.STRATEGIC), raw)
             value = read.value
             if target.subresource in _OBJECT_SUBRESOURCES:
                 live = server.find(collection_id(resource), key) if validation == "Strict" else None
@@ -141,7 +142,7 @@ class WriteHandlers:
         return _answer(item, view, target, warnings + result.warnings, 201 if new else 200)
 
     async def _delete(self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView) -> Response:
-        options = await _delete_options(request)
+        options = await self._delete_options(request)
         write = replace(write_of(request, "Delete"), dry_run=options.dry_run)
         result = await self._executor(
             lambda: self._server.delete(
@@ -170,7 +171,7 @@ class WriteHandlers:
     async def _delete_all(
         self, request: HttpApiRequest, target: RequestTarget, user: User, view: ObjectView
     ) -> Response:
-        options = await _delete_options(request)
+        options = await self._delete_options(request)
         write = replace(write_of(request, "Delete"), dry_run=options.dry_run)
         selection = selection_of(target, list_options(request))
         server = self._server
@@ -191,17 +192,20 @@ class WriteHandlers:
         """Decode and validate the object in the body."""
         validation = field_validation(request, verb)
         expected = _EXPECTED.get(target.subresource, target.kind.resource.kind)
-        body = decoded(await request.body(), request.header("content-type"), expected)
+        media = request.header("content-type")
+        body = await self._bodies.run(lambda raw: decoded(raw, media, expected), await request.body())
         return (
             check_object(target.kind, body, validation)
             if target.subresource in _OBJECT_SUBRESOURCES
             else (body.value, ())
         )
 
-
-async def _delete_options(request: HttpApiRequest) -> DeleteOptions:
-    raw = await request.body()
-    return delete_options(request, decoded(raw, request.header("content-type"), "DeleteOptions").value if raw else None)
+    async def _delete_options(self, request: HttpApiRequest) -> DeleteOptions:
+        media = request.header("content-type")
+        if not (raw := await request.body()):
+            return delete_options(request, None)
+        body = await self._bodies.run(lambda raw: decoded(raw, media, "DeleteOptions"), raw)
+        return delete_options(request, body.value)
 
 
 def _answer(

@@ -1,15 +1,17 @@
 """JSON patch (RFC 6902) and JSON merge patch (RFC 7386).
 
-Containers on the path of an operation are copied, all others are shared with the target. Where kube-apiserver departs
-from RFC 6902, so does this module: negative indexes count from the end, `replace` sets a missing field, `copy` and
-`test` read a missing field as null, and only `replace` and `test` accept the whole document.
+Containers on the path of an operation are copied once, all others are shared with the target. Where kube-apiserver
+departs from RFC 6902, so does this module: negative indexes count from the end, `replace` sets a missing field, `copy`
+and `test` read a missing field as null, and only `replace` and `test` accept the whole document.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from itertools import islice
 from typing import Any
+
+import msgspec
 
 from springtide.cluster.errors import BadRequest, Invalid, StatusDetails
 
@@ -30,11 +32,11 @@ def equal_json(left: Any, right: Any) -> bool:
 MOST_OPERATIONS = 10_000
 """The maximum number of operations in one patch."""
 
-_ABSENT: Any = object()
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+MOST_COPIED = 3 * 1024 * 1024
+"""The maximum size of all values that one patch copies, as JSON, as in a kube-apiserver."""
 
-_Edit = Callable[[Any, str], Any]
-"""Changes an entry of a container; the second argument is its token."""
+_ABSENT: Any = object()
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def json_patch(target: Any, operations: Any) -> Any:
@@ -49,36 +51,99 @@ def json_patch(target: Any, operations: Any) -> Any:
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}",
             reason="RequestEntityTooLarge",
         )
+    patched = _PatchedDocument(target)
     for operation in operations:
-        target = _perform(target, operation)
-    return target
+        patched.perform(operation)
+    return patched.root
 
 
-def _perform(document: Any, operation: Any) -> Any:
-    if not isinstance(operation, dict):
-        raise BadRequest(f"an operation of a JSON patch is an object, got {_kind(operation)}")
-    name = operation.get("op")
-    path = _tokens(operation, "path")
-    match name:
-        case "add":
-            return _edit(document, path, _adding(_value(operation)))
-        case "remove":
-            return _edit(document, path, _remove)
-        case "replace":
-            if not path:
-                return _value(operation)
-            return _edit(document, path, _replacing(_value(operation)))
-        case "move":
-            origin = _tokens(operation, "from")
-            moved = _get(document, origin)
-            return _edit(_edit(document, origin, _remove), path, _adding(moved))
-        case "copy":
-            return _edit(document, path, _adding(_get(document, _tokens(operation, "from"), missing=None)))
-        case "test":
-            if not equal_json(_get(document, path, missing=None), operation.get("value")):
+class _PatchedDocument:
+    """A document under a patch: a container is copied when it is first changed, and changed in place afterwards."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self._own: dict[int, Any] = {}
+        """The containers that only this document holds, by their identity."""
+        self._copied = 0
+
+    def perform(self, operation: Any) -> None:
+        """Perform one operation."""
+        if not isinstance(operation, dict):
+            raise BadRequest(f"an operation of a JSON patch is an object, got {_kind(operation)}")
+        path = _tokens(operation, "path")
+        match operation.get("op"):
+            case "add":
+                self._add(path, _value(operation))
+            case "remove":
+                self._remove(path)
+            case "replace" if not path:
+                self.root = _value(operation)
+            case "replace":
+                self._replace(path, _value(operation))
+            case "move":
+                origin = _tokens(operation, "from")
+                moved = _get(self.root, origin)
+                self._remove(origin)
+                self._add(path, moved)
+            case "copy":
+                self._add(path, self._copy(_get(self.root, _tokens(operation, "from"), missing=None)))
+            case "test":
+                if not equal_json(_get(self.root, path, missing=None), operation.get("value")):
+                    raise _not_applicable()
+            case _:
                 raise _not_applicable()
-            return document
-    raise _not_applicable()
+
+    def _add(self, path: list[str], value: Any) -> None:
+        container, token = self._container(path)
+        if isinstance(container, dict):
+            container[token] = value
+        elif token == "-":  # noqa: S105
+            container.append(value)
+        else:
+            container.insert(_index(token, len(container) + 1), value)
+
+    def _replace(self, path: list[str], value: Any) -> None:
+        container, token = self._container(path)
+        container[token if isinstance(container, dict) else _index(token, len(container))] = value
+
+    def _remove(self, path: list[str]) -> None:
+        container, token = self._container(path)
+        if isinstance(container, list):
+            del container[_index(token, len(container))]
+        elif token in container:
+            del container[token]
+        else:
+            raise _not_applicable()
+
+    def _copy(self, value: Any) -> Any:
+        """Return a copy of a value, so that a change of one leaves the other alone."""
+        written = msgspec.json.encode(value)
+        self._copied += len(written)
+        if self._copied > MOST_COPIED:
+            raise _not_applicable()
+        return msgspec.json.decode(written)
+
+    def _container(self, path: list[str]) -> tuple[Any, str]:
+        """Return the container at the end of a path, ready to be changed, and the last token."""
+        if not path or not isinstance(self.root, dict | list):
+            raise _not_applicable()
+        container = self.root = self._owned(self.root)
+        for token in islice(path, len(path) - 1):
+            if isinstance(container, dict) and token not in container:
+                raise _not_applicable()
+            step = token if isinstance(container, dict) else _index(token, len(container))
+            inner = container[step]
+            if not isinstance(inner, dict | list):
+                raise _not_applicable()
+            container[step] = container = self._owned(inner)
+        return container, path[-1]
+
+    def _owned(self, container: Any) -> Any:
+        if id(container) in self._own:
+            return container
+        copied = container.copy()
+        self._own[id(copied)] = copied
+        return copied
 
 
 def _value(operation: dict[str, Any]) -> Any:
@@ -108,55 +173,6 @@ def _get(document: Any, path: list[str], missing: Any = _ABSENT) -> Any:
         else:
             raise _not_applicable()
     return document
-
-
-def _edit(document: Any, path: list[str], edit: _Edit) -> Any:
-    """Return the document with an edit at the end of the path. Only the containers on the path are copied."""
-    if not path or not isinstance(document, dict | list):
-        raise _not_applicable()
-    if len(path) == 1:
-        return edit(document.copy(), path[0])
-    token, *rest = path
-    if isinstance(document, dict):
-        if token not in document:
-            raise _not_applicable()
-        return {**document, token: _edit(document[token], rest, edit)}
-    at = _index(token, len(document))
-    return [*document[:at], _edit(document[at], rest, edit), *document[at + 1 :]]
-
-
-def _adding(value: Any) -> _Edit:
-    def add(container: Any, token: str) -> Any:
-        if isinstance(container, dict):
-            container[token] = value
-        elif token == "-":  # noqa: S105
-            container.append(value)
-        else:
-            container.insert(_index(token, len(container) + 1), value)
-        return container
-
-    return add
-
-
-def _replacing(value: Any) -> _Edit:
-    def replace(container: Any, token: str) -> Any:
-        if isinstance(container, dict):
-            container[token] = value
-        else:
-            container[_index(token, len(container))] = value
-        return container
-
-    return replace
-
-
-def _remove(container: Any, token: str) -> Any:
-    if isinstance(container, list):
-        del container[_index(token, len(container))]
-    elif token in container:
-        del container[token]
-    else:
-        raise _not_applicable()
-    return container
 
 
 def _index(token: str, places: int) -> int:

@@ -18,9 +18,9 @@ _BIDI_CONTROLS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u2
 
 
 def printable(text: str) -> str:
-    """Make text safe for one line: without control characters, escape codes and text direction marks.
+    """Make text safe for one line: control characters, escape codes and text direction marks are escaped.
 
-    Names and reasons come from manifests of any origin; a terminal executes escape codes and XML forbids them.
+    Names and messages come from objects of any origin; a terminal executes escape codes, and XML forbids them.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -30,10 +30,8 @@ def printable(text: str) -> str:
 def _printable_character(character: str) -> str:
     if character in "\t\n\r\v\f\x85\u2028\u2029":
         return " "
-    if character in _BIDI_CONTROLS:
-        return ""
-    unprintable = unicodedata.category(character) in ("Cc", "Cs", "Cn")
-    return "\N{REPLACEMENT CHARACTER}" if unprintable else character
+    unprintable = character in _BIDI_CONTROLS or unicodedata.category(character) in ("Cc", "Cs", "Cn")
+    return character.encode("unicode_escape").decode() if unprintable else character
 
 
 def format_value(value: LaneValue, *, unicode: bool = True) -> str:

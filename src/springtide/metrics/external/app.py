@@ -41,14 +41,16 @@ _LABEL = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
 _ONE_VALUE = re.compile(_VALUE)
 _REQUIREMENT = re.compile(
-    rf"""\s*(?:
-        (?P<absent>!)\s*(?P<missing>{_LABEL})
-      | (?P<listed>{_LABEL})\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\)
-      | (?P<compared>{_LABEL})\s*(?P<sign>==|=|!=)\s*(?P<value>{_VALUE})
+    rf"""\s*+(?:
+        (?P<absent>!)\s*+(?P<missing>{_LABEL})
+      | (?P<listed>{_LABEL})\s++(?P<word>in|notin)\s*+\((?P<values>[^()]*+)\)
+      | (?P<compared>{_LABEL})\s*+(?P<sign>==|=|!=)\s*+(?P<value>{_VALUE})
       | (?P<present>{_LABEL})
-    )\s*(?:(?P<comma>,)|$)""",
+    )\s*+(?:(?P<comma>,)|$)""",
     re.VERBOSE,
 )
+_LONGEST_SELECTOR = 4096
+"""The maximum length of a label selector, which is parsed on the event loop."""
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 PERMISSIONS = (Permission(REVIEWS, ("create",)),)
 _REMEMBERED_SECONDS = 10.0
@@ -243,6 +245,8 @@ class SeriesSelector:
     @classmethod
     def parse(cls, text: str) -> SeriesSelector:
         """Parse a selector; raises `BadRequest` with the part that is not a requirement."""
+        if len(text) > _LONGEST_SELECTOR:
+            raise BadRequest(f"labelSelector has {len(text)} characters, expected at most {_LONGEST_SELECTOR}")
         requirements: list[SeriesRequirement] = []
         position, more = 0, bool(text.strip())
         while more:

@@ -12,6 +12,7 @@ from typing import Any
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import parse_instant
 from springtide.cluster.resources import Object
+from springtide.quantity import whole_number
 from springtide.simulator.behaviours.ownership import scaled_count
 from springtide.simulator.behaviours.pod_status import condition, created_at
 
@@ -71,7 +72,7 @@ def status_count(replica_set: Object, field: str) -> int:
 def annotated_size(replica_set: Object, annotation: str) -> int | None:
     """Read a number from an annotation of a ReplicaSet."""
     text = (replica_set["metadata"].get("annotations") or {}).get(annotation, "")
-    return int(text) if text.isdecimal() else None
+    return whole_number(text)
 
 
 def first_size(limits: RolloutBounds, olds: Sequence[Object]) -> int:

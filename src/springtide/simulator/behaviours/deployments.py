@@ -9,6 +9,7 @@ from typing import Any
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.transport import Patch
+from springtide.quantity import whole_number
 from springtide.simulator.behaviours import deployment_rollout as rollout
 from springtide.simulator.behaviours.deployment_rollout import (
     DESIRED,
@@ -86,7 +87,7 @@ def _bare(template: Object) -> Object:
 
 def _revision_of(item: Object) -> int:
     text = (item["metadata"].get("annotations") or {}).get(REVISION, "")
-    return int(text) if text.isdecimal() else 0
+    return whole_number(text) or 0
 
 
 def _revision(new: Object | None, olds: Sequence[Object]) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import parse_instant
 from springtide.cluster.resources import Object
+from springtide.quantity import whole_number
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.ownership import surplus_pods
 from springtide.simulator.behaviours.pod_status import condition, is_true, with_conditions
@@ -99,7 +100,7 @@ def count(job: Object, pods: Sequence[Object], indexes: Sequence[int] = ()) -> P
 def completion_index(pod: Object) -> int | None:
     """Read the completion index of a pod of an indexed Job."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
-    return int(text) if text.isdecimal() else None
+    return whole_number(text)
 
 
 def completed_indexes(text: str) -> list[int]:

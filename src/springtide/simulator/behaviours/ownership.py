@@ -35,7 +35,7 @@ def scaled_count(value: Any, total: int, *, up: bool) -> int:
     text = str(value)
     if not text.endswith("%"):
         return int(text)
-    parts = int(text[:-1]) * total
+    parts = int(text[:-1].lstrip("0")[:10] or "0") * total  # Python refuses to parse thousands of digits
     return -(-parts // 100) if up else parts // 100
 
 

@@ -9,7 +9,6 @@ of their own. Equal quantities are equal maps.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -108,7 +107,7 @@ _QUANTITY_FUNCTIONS = (
 )
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> Any:
     try:
         return compile_go(pattern)
     except GoPatternError as error:
@@ -117,7 +116,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _find(text: str, pattern: str) -> str:
     found = _compiled(pattern).search(text)
-    return found.group() if found else ""
+    return str(found.group()) if found else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:

@@ -15,11 +15,11 @@ from springtide.cluster.resources import Object
 Step = Callable[[Any], Iterator[Any]]
 
 _TOKEN = re.compile(
-    r"""\.?\[\s*(?:(?P<all>\*)|(?P<index>-?\d+)|(?P<quoted>'[^']*'|"[^"]*")|\?\((?P<filter>.*?)\))\s*\]"""
+    r"""\.?\[\s*(?:(?P<all>\*)|(?P<index>-?\d{1,18})|(?P<quoted>'[^']*'|"[^"]*")|\?\((?P<filter>.*?)\))\s*\]"""
     r"""|\.(?P<every>\*)|\.?(?P<name>(?:\\.|[^.\[\]\\])+)""",
     re.DOTALL,
 )
-_FILTER = re.compile(r"\s*@(?P<path>[^=!<>]*?)\s*(?:(?P<compare>==|!=|<=|>=|<|>)\s*(?P<literal>.+?))?\s*", re.DOTALL)
+_FILTER = re.compile(r"@(?P<path>[^=!<>]*+)(?:(?P<compare>==|!=|<=|>=|<|>)(?P<literal>.+))?", re.DOTALL)
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": lambda one, other: one == other,
     "!=": lambda one, other: one != other,
@@ -79,10 +79,10 @@ def _entry(index: int) -> Step:
 
 
 def _matching(condition: str) -> Step:
-    parsed = _FILTER.fullmatch(condition)
+    parsed = _FILTER.fullmatch(condition.strip())
     if parsed is None:
         return lambda _: iter(())
-    path, compare, literal = parsed["path"], parsed["compare"], _literal(parsed["literal"])
+    path, compare, literal = parsed["path"].strip(), parsed["compare"], _literal(parsed["literal"])
 
     def holds(entry: Any) -> bool:
         found = first(entry, path)
@@ -97,7 +97,7 @@ def _matching(condition: str) -> Step:
 
 
 def _literal(text: str | None) -> Any:
-    if text is None:
+    if text is None or not (text := text.strip()):
         return None
     if text[0] in "'\"":
         return text[1:-1]
