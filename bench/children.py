@@ -8,7 +8,27 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+
+def memory() -> float:
+    """Return the resident memory of this process, in MB."""
+    return _status("VmRSS")
+
+
+def peak_memory() -> float:
+    """Return the largest resident memory of this process so far, in MB.
+
+    The `ru_maxrss` of getrusage survives exec: that of a child begins with what its parent had when it was started.
+    """
+    return _status("VmHWM")
+
+
+def _status(field: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    kibibytes = next(line.split()[1] for line in lines if line.startswith(f"{field}:"))
+    return int(kibibytes) * 1024 / 1e6
 
 
 @dataclass(frozen=True, slots=True)

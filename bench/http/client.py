@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from bench.children import memory, peak_memory
 from bench.http.pods import SmallPodView, small_pod_record
 
 from springtide.apis.core.pod_record import PodView, pod_record
@@ -24,9 +24,6 @@ from springtide.cluster.controller import Cached, Controller, Permission, Result
 from springtide.cluster.http import HttpTransport, load_kubeconfig
 from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.cluster.resources import PODS, Key, Selection
-
-_PAGE = 4096
-
 
 _BY_NODE = {"node": lambda pod: (pod.node,)}
 
@@ -52,15 +49,10 @@ class Idle(Controller):
         return None
 
 
-def resident_memory() -> float:
-    """Return the memory of the process, in MB."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
-
-
 async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
     """Cache the pods, and print how long it took."""
     async with HttpTransport(load_kubeconfig(Path(kubeconfig)), random=Random(0)) as transport:
-        before = resident_memory()
+        before = memory()
         begin = time.perf_counter()
         manager = Manager(
             transport, WallClock(), [Idle], random=Random(0), settings=ManagerSettings(pausable=False, sync_timeout=300)
@@ -69,8 +61,8 @@ async def main(kubeconfig: str, count: int, *, watch: bool) -> None:
         while Idle.seen < count:
             await asyncio.sleep(0.01)
         seconds = time.perf_counter() - begin
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-        print(json.dumps({"seconds": seconds, "memory": resident_memory() - before, "peak": peak - before}), flush=True)
+        peak = peak_memory()
+        print(json.dumps({"seconds": seconds, "memory": memory() - before, "peak": peak - before}), flush=True)
         if watch:
             loop = asyncio.get_running_loop()
             version = int(await loop.run_in_executor(None, sys.stdin.readline))

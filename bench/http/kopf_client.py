@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import kopf
 import yaml
-from bench.http.client import resident_memory
+from bench.children import memory, peak_memory
 
 seen = 0
 
@@ -41,12 +40,12 @@ def main(kubeconfig: str, count: int) -> None:
         if seen >= count:
             stopping.set()
 
-    before = resident_memory()
+    before = memory()
     begin = time.perf_counter()
     asyncio.run(kopf.operator(standalone=True, clusterwide=True, stop_flag=stopping))
     seconds = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    print(json.dumps({"seconds": seconds, "memory": resident_memory() - before, "peak": peak - before}), flush=True)
+    peak = peak_memory()
+    print(json.dumps({"seconds": seconds, "memory": memory() - before, "peak": peak - before}), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 from random import Random
+
+from bench.children import memory, peak_memory
 
 from springtide.assembly.services import live_services
 from springtide.cluster.clock import WallClock
@@ -22,13 +23,6 @@ from springtide.cluster.manager import Manager, ManagerSettings
 from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.controllers.metrics_producer import MetricsProducerController
 from springtide.metrics import ProcessMetrics
-
-_PAGE = 4096
-
-
-def resident_memory() -> float:
-    """Return the memory of the process, in MB."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 1e6
 
 
 def is_idle(manager: Manager, count: int) -> bool:
@@ -62,8 +56,8 @@ async def main(kubeconfig: str, count: int) -> None:
         print(json.dumps({"seconds": time.perf_counter() - begin - 2}), flush=True)
         loop = asyncio.get_running_loop()
         while await loop.run_in_executor(None, sys.stdin.readline):
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-            print(json.dumps({"cpu": time.process_time(), "memory": resident_memory(), "peak": peak}), flush=True)
+            peak = peak_memory()
+            print(json.dumps({"cpu": time.process_time(), "memory": memory(), "peak": peak}), flush=True)
         running.cancel()
 
 

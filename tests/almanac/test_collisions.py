@@ -18,6 +18,7 @@ from springtide.almanac import (
     TimelineLayer,
     TimePattern,
     always,
+    collisions,
     load_zone,
     overlaps,
     recurring,
@@ -183,3 +184,26 @@ def test_dense_rules_are_compared_quickly() -> None:
     rules = [_rule("dense", "*/2 * * * *", replicas=1), _rule("rare", "1 9 * * *", replicas=2)]
 
     assert same_minute(rules, utc("2026-06-01")) == []
+
+
+def test_many_rules_take_no_more_steps_than_the_search_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of pairs grows with the square of the rules, the search does not."""
+    asked = 0
+    after = Firings.after
+
+    def counted(self: Firings, t: int) -> int | None:
+        nonlocal asked
+        asked += 1
+        return after(self, t)
+
+    monkeypatch.setattr(collisions, "ALL_FIRING_STEPS", 10_000)
+    monkeypatch.setattr(Firings, "after", counted)
+    costs = []
+    for count in (200, 400):
+        asked = 0
+        rules = [_rule(f"r{n}", f"{n % 60} {n % 24} * * *", replicas=n) for n in range(count)]
+        same_minute(rules, utc("2026-06-05"), until=utc("2026-06-06"))
+        costs.append(asked)
+
+    assert costs[1] == costs[0]
+    assert costs[0] <= 2 * 10_000

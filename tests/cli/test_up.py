@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import socket
 import stat
@@ -16,6 +17,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.cli.up_process import PATIENCE, Up, started, up
 
+from springtide.apis.meta.times import parse_instant
 from springtide.assembly.embedded_cluster import EmbeddedSettings
 from springtide.assembly.staging import AppliedManifests, StagedObject
 from springtide.cli.up import ready_message
@@ -294,6 +296,36 @@ def test_stored_data_and_the_token_survive_kill_9(tmp_path: Path) -> None:
         assert mine["data"] == {"a": "b"}
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         assert _token(third.kubeconfig) == proof
+
+
+def test_a_fast_clock_does_not_go_back_after_kill_9_and_a_jump_to_the_present_is_announced(tmp_path: Path) -> None:
+    data, speed = tmp_path / "data", 3600
+    begins = "2020-01-01T00:00:00Z"
+
+    async def created(transport: HttpTransport) -> int:
+        """Return the cluster's time, as it stands in a new object."""
+        body = {"metadata": {"generateName": "mark-"}}
+        made = await transport.create(CONFIG_MAPS, body, USER, namespace="default")
+        return parse_instant(made["metadata"]["creationTimestamp"])
+
+    with up(tmp_path, "--data", data, "--speed", speed, "--from", begins) as first:
+        before = first.ask(created)
+        first.process.kill()
+        first.process.wait()
+    first.kubeconfig.unlink()
+    with up(tmp_path, "--data", data, "--speed", speed, "--from", begins) as second:
+        after = second.ask(created)
+        _, said = second.end()
+        assert "stood at" not in said, "the time to begin at was given"
+    assert parse_instant(begins) < before <= after
+    with up(tmp_path, "--data", data) as third:
+        now = third.ask(created)
+        said = " ".join(third.end()[1].split())
+    stood = re.search(r"the clock of the stored cluster stood at (\S+); it now continues at the present", said)
+    assert stood is not None, said
+    assert after <= parse_instant(stood[1]) < now
+    assert f"--from {stood[1]}" in said
+    assert said.index("stood at") < said.index("ready")
 
 
 def test_manifests_with_errors_start_nothing(run: Run, tmp_path: Path) -> None:

@@ -5,11 +5,24 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from random import Random
 
 import pytest
+from tests.cluster.manager_process import stamp_controller
+from tests.cluster.memory_cluster import MemoryCluster
 
-from springtide.cluster.clock import LONGEST_SLEEP, Backoff, RateLimit, ScaledClock, TokenBucket, WallClock, first_of
+from springtide.cluster.clock import (
+    LONGEST_SLEEP,
+    STEP_CHECK_PERIOD,
+    Backoff,
+    RateLimit,
+    ScaledClock,
+    TokenBucket,
+    WallClock,
+    first_of,
+)
+from springtide.cluster.manager import Manager
 from springtide.simulator.virtual_time import VirtualClock, run
 
 
@@ -82,6 +95,118 @@ def test_a_duration_ignores_steps_of_the_wall_clock(machine: Machine) -> None:
     asyncio.run(WallClock().sleep(65))
 
     assert sum(machine.naps) == 65
+
+
+@pytest.mark.parametrize(
+    ("step", "noticed"),
+    [
+        pytest.param(2 * 86_400, 2 * 86_400, id="two-days-forward"),
+        pytest.param(-2 * 86_400, -2 * 86_400, id="two-days-back"),
+        pytest.param(-2, -2, id="smallest-step"),
+    ],
+)
+def test_a_step_of_the_wall_clock_is_noticed_at_the_next_check(machine: Machine, step: int, noticed: int) -> None:
+    def set_clock(nap: int) -> None:
+        machine.wall += step if nap == 3 else 0
+
+    machine.during = set_clock
+
+    assert asyncio.run(WallClock().stepped()) == noticed
+    assert machine.naps == [STEP_CHECK_PERIOD] * 3
+
+
+def test_small_corrections_add_up_to_a_step(machine: Machine) -> None:
+    def slew(nap: int) -> None:
+        machine.wall += 0.5
+
+    machine.during = slew
+
+    assert asyncio.run(WallClock().stepped()) == 2
+    assert len(machine.naps) == 4
+
+
+def test_a_suspended_machine_is_no_step(machine: Machine) -> None:
+    class AwakeLongEnough(Exception):
+        pass
+
+    def suspend(nap: int) -> None:
+        if nap == 3:
+            raise AwakeLongEnough
+        machine.wall += 3600
+        machine.elapsed += 3600
+
+    machine.during = suspend
+
+    with pytest.raises(AwakeLongEnough):
+        asyncio.run(WallClock().stepped())
+
+
+@pytest.mark.parametrize("step", [2 * 86_400, -2 * 86_400], ids=["forward", "back"])
+def test_a_live_manager_reconciles_every_object_again_after_a_step(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's own clocks and event loop; only wall time is injected."""
+    monkeypatch.setattr("springtide.cluster.clock.STEP_CHECK_PERIOD", 0.01)
+    ahead = 0
+    kind = stamp_controller()
+
+    async def seen(count: int) -> list[int]:
+        while len(kind.seen) < count:
+            await asyncio.sleep(0.01)
+        return [now for _, now in kind.seen]
+
+    async def main() -> list[int]:
+        nonlocal ahead
+        clock = WallClock(lambda: 1_000_000_000.0 + time.monotonic() + ahead)
+        world = MemoryCluster(clock)
+        world.config_map("a", text="four")
+        manager = Manager(world.line(), clock, [kind], random=Random(1))
+        running = asyncio.ensure_future(manager.run())
+        await asyncio.wait_for(seen(2), 60)  # the second one sees the own write
+        before = len(kind.seen)
+        ahead = step
+        after = await asyncio.wait_for(seen(before + 1), 60)
+        await manager.stop()
+        await running
+        return after[before - 1 :]
+
+    last, following = asyncio.run(main())
+    assert abs(following - last - step) < 120
+
+
+def test_a_scaled_clock_is_never_set() -> None:
+    async def main() -> bool:
+        waiting = asyncio.ensure_future(ScaledClock(600, start=0).stepped())
+        await asyncio.sleep(0)
+        ended = waiting.done()
+        waiting.cancel()
+        return ended
+
+    assert asyncio.run(main()) is False
+
+
+def test_a_virtual_clock_can_be_set() -> None:
+    """Instants follow the step, durations do not."""
+
+    async def main(clock: VirtualClock) -> list[float]:
+        ended: dict[str, float] = {}
+
+        async def note(name: str, waiting: Awaitable[object]) -> None:
+            await waiting
+            ended[name] = clock.monotonic()
+
+        tasks = [
+            asyncio.ensure_future(note("instant passed by the step", clock.sleep_until(1_000_500))),
+            asyncio.ensure_future(note("later instant", clock.sleep_until(1_002_000))),
+            asyncio.ensure_future(note("duration", clock.sleep(700))),
+            asyncio.ensure_future(note("step", clock.stepped())),
+        ]
+        await clock.sleep(100)
+        clock.step(1000)
+        await clock.sleep(300)
+        clock.step(-200)
+        await asyncio.gather(*tasks)
+        return [ended[name] for name in ("instant passed by the step", "later instant", "duration", "step")]
+
+    assert run(main, start=1_000_000) == [100, 1200, 700, 100]
 
 
 def test_now_is_in_whole_seconds(machine: Machine) -> None:

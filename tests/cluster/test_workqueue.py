@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from springtide.cluster.clock import Backoff, RateLimit
+from springtide.cluster.controller import Urgency
 from springtide.cluster.workqueue import DelayedKeys, QueueShutDown, WorkQueue
 from springtide.simulator.virtual_time import VirtualClock, run
 
@@ -441,3 +442,35 @@ def test_the_queue_equals_a_naive_model(work: list[tuple[str, str, float]]) -> N
             assert queue.failures(key) == model.failures.get(key, 0)
 
     story(main, rate=RateLimit(per_second=float("inf")))
+
+
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        pytest.param([("a", 2), ("b", 1), ("c", 0)], "cba", id="most-urgent-first"),
+        pytest.param([("a", 2), ("b", 2), ("c", 2)], "abc", id="equals-in-order"),
+        pytest.param([("a", 2), ("b", 2), ("b", 0)], "ba", id="more-urgent-when-added-again"),
+        pytest.param([("a", 0), ("b", 0), ("a", 2)], "ab", id="never-less-urgent"),
+        pytest.param([("a", 2), ("b", 1), ("a", 1), ("c", 1)], "bac", id="among-equals-by-the-last-rise"),
+    ],
+)
+def test_keys_are_handed_out_by_urgency(added: list[tuple[str, int]], expected: str) -> None:
+    async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
+        for key, urgency in added:
+            queue.add(key, Urgency(urgency))
+        assert len(queue) == len(expected)
+        assert "".join(key for _, key in await arrivals(queue, clock, 1)) == expected
+
+    story(main)
+
+
+def test_a_key_that_is_added_while_it_is_processed_keeps_its_urgency() -> None:
+    async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
+        queue.add("a")
+        assert await queue.get() == "a"
+        queue.add("a", Urgency.LATER)
+        queue.add("b", Urgency.UNKNOWN)
+        queue.done("a")
+        assert [key for _, key in await arrivals(queue, clock, 1)] == ["b", "a"]
+
+    story(main)

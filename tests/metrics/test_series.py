@@ -28,6 +28,9 @@ class StandingClock:
     async def sleep(self, seconds: float) -> None:
         raise NotImplementedError
 
+    async def stepped(self) -> int:
+        raise NotImplementedError
+
     async def sleep_until(self, at: int) -> None:
         raise NotImplementedError
 

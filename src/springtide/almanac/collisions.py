@@ -27,6 +27,9 @@ OVERLAP_STEPS = 2_000_000
 _PAIRS_PER_STEP = 8
 #: The number of firings that the search for one pair of rules visits.
 FIRING_STEPS = 20_000
+#: The same for all pairs together; a pair counts `_STEPS_PER_PAIR` more. Some hundred rules are compared completely.
+ALL_FIRING_STEPS = 1_000_000
+_STEPS_PER_PAIR = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +111,34 @@ def same_minute(
     """Return every pair of rules that disagrees about a field at the same instants, with the first few, or all."""
     horizon = from_ + FIRING_YEARS * _DAYS_PER_YEAR * DAY if until is None else until
     found: list[RuleCoincidence] = []
+    left = ALL_FIRING_STEPS
     for index, later in enumerate(rules):
         for earlier in rules[:index]:
+            if (left := left - _STEPS_PER_PAIR) < 0:
+                return found
             disputed = [
                 name for name, value in earlier.values.items() if name in later.values and later.values[name] != value
             ]
             if not disputed:
                 continue
-            instants = _common_instants(earlier.firings, later.firings, from_, horizon, first)
+            instants, steps = _common_instants(earlier.firings, later.firings, from_, horizon, first)
+            left -= steps
             if instants:
                 found.extend(RuleCoincidence(later.name, earlier.name, name, instants) for name in disputed)
     return found
 
 
-def _common_instants(a: Firings, b: Firings, from_: int, horizon: int, first: int | None) -> tuple[int, ...]:
-    """Return the first instants at which both fire; skips from the firings of one to those of the other."""
+def _common_instants(
+    a: Firings, b: Firings, from_: int, horizon: int, first: int | None
+) -> tuple[tuple[int, ...], int]:
+    """Return the first instants at which both fire, and the steps taken; skips from firings of one to the other's."""
     common: list[int] = []
     left, right = a.after(from_ - 1), b.after(from_ - 1)
-    for _ in range(FIRING_STEPS):
+    steps = 0
+    while steps < FIRING_STEPS:
         if left is None or right is None or max(left, right) > horizon or len(common) == first:
             break
+        steps += 1
         if left == right:
             common.append(left)
             left, right = a.after(left), b.after(right)
@@ -135,4 +146,4 @@ def _common_instants(a: Firings, b: Firings, from_: int, horizon: int, first: in
             left = a.after(right - 1)
         else:
             right = b.after(left - 1)
-    return tuple(common)
+    return tuple(common), steps

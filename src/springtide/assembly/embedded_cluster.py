@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import math
 import secrets
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,7 @@ from random import Random
 from springtide.apiserver.admission import ADMIN, WriteExecutor
 from springtide.apiserver.direct import DirectTransport
 from springtide.apiserver.http import ApiApp, TokenAuthenticator, kubeconfig
-from springtide.apiserver.journal import FileJournal, open_journal, restore_storage
+from springtide.apiserver.journal import FileJournal, JournalSync, open_journal, restore_storage
 from springtide.apiserver.kinds import collection_id
 from springtide.apiserver.server import DEFAULT_HISTORY, ApiServer
 from springtide.apiserver.storage import Storage
@@ -54,8 +55,11 @@ _CERTIFICATE_SECONDS = 398 * 86_400
 _IDENTITY_PREFIX = "springtide-up_"
 """Prefix of the leader election identities of `springtide up` processes."""
 _CLOCK = "clock"
-_CLOCK_SECONDS = 5.0
-"""How often the time of a scaled clock is stored, so that it does not go back at a restart."""
+CLOCK_SECONDS = 0.5
+"""How often, in seconds of real time, a time is stored that a scaled clock has not reached yet: after a crash it
+continues there, and never goes back. It skips at most twice as long."""
+_SHORTEST_SKIP = 60
+"""Seconds of a cluster that a start may skip without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +99,34 @@ class EmbeddedHost:
         return kubeconfig(self.serving.url, self.credentials.authority.certificate, self.credentials.token)
 
 
+@dataclass(frozen=True, slots=True)
+class SkippedTime:
+    """What a cluster with stored data skips, because its clock stood in the past."""
+
+    stood_at: int
+    continues_at: int
+
+
+def _say_nothing(skipped: SkippedTime) -> None:
+    """Skip time without a word."""
+
+
 @asynccontextmanager
-async def run_embedded_cluster(settings: EmbeddedSettings) -> AsyncIterator[EmbeddedHost]:
+async def run_embedded_cluster(
+    settings: EmbeddedSettings, *, before_skip: Callable[[SkippedTime], None] = _say_nothing
+) -> AsyncIterator[EmbeddedHost]:
     """Run a cluster within the block; at its end, controllers finish the reconciles that are running.
 
-    A failure of a task of the cluster ends the block.
+    `before_skip` is called, before anything runs, if the clock of stored data is about to jump to the present. A
+    failure of a task of the cluster ends the block.
     """
     async with AsyncExitStack() as stack:
         journal = stack.enter_context(open_journal(settings.data)) if settings.data is not None else None
-        clock = _clock(settings, journal)
+        stored = _stored_time(journal)
+        clock = _clock(settings, stored)
+        if (skipped := _skipped_time(clock, settings, stored)) is not None:
+            before_skip(skipped)
+        await stack.enter_async_context(_stored_clock(clock, journal))
         series = SeriesStore()
         cluster = EmbeddedCluster(
             clock,
@@ -130,7 +153,6 @@ async def run_embedded_cluster(settings: EmbeddedSettings) -> AsyncIterator[Embe
         with _unwrap_single_failure():
             async with asyncio.TaskGroup() as tasks:
                 behaviours = tasks.create_task(cluster.run(_behaviour_settings(settings)))
-                clock_keeper = tasks.create_task(_store_clock_time(clock, journal))
                 manager = _manager(cluster, settings, stack, metrics, services)
                 metrics_url = await _serve_metrics(stack, settings, metrics, manager, clock)
                 controllers = tasks.create_task(manager.run())
@@ -141,7 +163,7 @@ async def run_embedded_cluster(settings: EmbeddedSettings) -> AsyncIterator[Embe
                     # Only at an orderly end: after a failure or cancellation, reconciles are not waited for.
                     await manager.stop()
                 finally:
-                    for task in (controllers, behaviours, clock_keeper):
+                    for task in (controllers, behaviours):
                         task.cancel()
 
 
@@ -256,29 +278,51 @@ def _restore_storage(journal: FileJournal) -> Storage:
     return storage
 
 
-def _clock(settings: EmbeddedSettings, journal: FileJournal | None) -> Clock:
+def _stored_time(journal: FileJournal | None) -> int | None:
     stored = journal.get(_CLOCK) if journal is not None else None
+    return None if stored is None else int(stored)
+
+
+def _clock(settings: EmbeddedSettings, stored: int | None) -> Clock:
     if settings.speed == 1 and settings.start is None and stored is None:
         return WallClock()
     start = settings.start if settings.start is not None else int(time.time())
-    return ScaledClock(settings.speed, start=max(start, int(stored or 0)))
+    return ScaledClock(settings.speed, start=max(start, stored or 0))
 
 
-async def _store_clock_time(clock: Clock, journal: FileJournal | None) -> None:
-    """Store the time of a scaled clock now and then, and at the end."""
+def _skipped_time(clock: Clock, settings: EmbeddedSettings, stored: int | None) -> SkippedTime | None:
+    """Return what is skipped without having been asked for; a few seconds are not worth a word."""
+    now = clock.now()
+    if stored is None or settings.start is not None or now - stored < _SHORTEST_SKIP:
+        return None
+    return SkippedTime(stored, now)
+
+
+@asynccontextmanager
+async def _stored_clock(clock: Clock, journal: FileJournal | None) -> AsyncIterator[None]:
+    """Store the time of a scaled clock: ahead of it within the block, and exactly at its end."""
     if journal is None or not isinstance(clock, ScaledClock):
+        yield
         return
-    try:
+    ahead = math.ceil(2 * CLOCK_SECONDS * clock.speed)
+
+    async def keep() -> None:
         while True:
-            _store_time(clock, journal)
-            await asyncio.sleep(_CLOCK_SECONDS)
-    finally:
-        _store_time(clock, journal)
+            _store_time(clock.now() + ahead, journal, JournalSync.NORMAL)
+            await asyncio.sleep(CLOCK_SECONDS)
 
-
-def _store_time(clock: Clock, journal: FileJournal) -> None:
+    keeping = asyncio.create_task(keep())
     try:
-        journal.set(_CLOCK, str(clock.now()).encode())
+        await asyncio.sleep(0)
+        yield
+    finally:
+        keeping.cancel()
+        _store_time(clock.now(), journal, JournalSync.FULL)
+
+
+def _store_time(instant: int, journal: FileJournal, sync: JournalSync) -> None:
+    try:
+        journal.set(_CLOCK, str(instant).encode(), sync)
     except ServerError as failure:
         # Not fatal: writes of objects report the same error, and after a restart the clock is only a little late.
         log.warning("cannot store the time of the clock: %s", failure)

@@ -28,7 +28,7 @@ from springtide.cluster.clock import Clock, ScaledClock
 from springtide.cluster.logs import configure
 
 if TYPE_CHECKING:
-    from springtide.assembly.embedded_cluster import EmbeddedSettings
+    from springtide.assembly.embedded_cluster import EmbeddedSettings, SkippedTime
     from springtide.assembly.services import MetricSourceSettings
     from springtide.assembly.staging import AppliedManifests, StagedObject
 
@@ -227,6 +227,20 @@ def _host(settings: EmbeddedSettings, objects: tuple[StagedObject, ...], kubecon
         return show_failure(str(failure))
 
 
+def _show_skip(skipped: SkippedTime) -> None:
+    from springtide.cli.pictures.formatting import format_span
+
+    stood, continues = format_instant(skipped.stood_at), format_instant(skipped.continues_at)
+    length = format_span(skipped.continues_at - skipped.stood_at, spaced=True)
+    text = (
+        f"the clock of the stored cluster stood at {stood}; it now continues at the present, {continues}, and skips"
+        f" {length}: of what was scheduled meanwhile, only what holds at the end takes effect"
+    )
+    hint = f"to continue where it stood, stop with Ctrl-C and start with --from {stood}"
+    click.echo("\n".join(textwrap.wrap(f"warning: {text}", _WIDTH)), err=True)
+    click.echo(f"  {hint}", err=True)
+
+
 async def _up(
     stop: asyncio.Event, settings: EmbeddedSettings, objects: tuple[StagedObject, ...], file: KubeconfigFile
 ) -> int:
@@ -236,7 +250,7 @@ async def _up(
 
     async with AsyncExitStack() as stack:
         with cancelled_on_stop(stop):
-            cluster = await stack.enter_async_context(run_embedded_cluster(settings))
+            cluster = await stack.enter_async_context(run_embedded_cluster(settings, before_skip=_show_skip))
             server = cluster.cluster.server
             applied = await apply(
                 cluster.transport, objects, lambda kind, version: resource_of(server, kind, version), manager=_MANAGER

@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 LONGEST_SLEEP = 30.0
 """Seconds after which a wait reads the wall clock again at the latest: machines are suspended, and clocks are set."""
-STEP_CHECK_PERIOD = 60.0
-"""Seconds between two checks whether the clock was set back."""
+STEP_CHECK_PERIOD = 1.0
+"""Seconds between two checks whether the wall clock was set: a rule that fires every minute must not miss a minute."""
 SMALLEST_STEP = 2
-"""Seconds by which the clock must have been set back; less may be the difference between two roundings."""
+"""Seconds by which the wall clock must have been set, forward or back, to count as a step."""
 
 
 class Clock(Protocol):
@@ -40,7 +40,11 @@ class Clock(Protocol):
         ...
 
     async def sleep_until(self, at: int) -> None:
-        """Wait until `now()` has reached an instant."""
+        """Wait until `now()` has reached an instant, also if the clock is set meanwhile."""
+        ...
+
+    async def stepped(self) -> int:
+        """Wait until the clock is set, and return soon after, with the seconds by which: negative for a step back."""
         ...
 
 
@@ -51,9 +55,13 @@ _ELAPSED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 class WallClock:
     """The real time."""
 
+    def __init__(self, read: Callable[[], float] | None = None) -> None:
+        """Read wall time with `read`: seconds since the epoch; those of the machine if it is not given."""
+        self._read = read or time.time
+
     def now(self) -> int:
         """Return the instant."""
-        return int(time.time())
+        return int(self._read())
 
     def monotonic(self) -> float:
         """Return the seconds since some moment, those of a suspended machine included."""
@@ -68,8 +76,15 @@ class WallClock:
 
     async def sleep_until(self, at: int) -> None:
         """Wait until an instant, also if the clock is set meanwhile."""
-        while (left := at - time.time()) > 0:
+        while (left := at - self._read()) > 0:
             await asyncio.sleep(min(left, LONGEST_SLEEP))
+
+    async def stepped(self) -> int:
+        """Wait until the wall clock is set. While a machine is suspended, both clocks advance: that is no step."""
+        before = self._read() - self.monotonic()
+        while abs(step := self._read() - self.monotonic() - before) < SMALLEST_STEP:
+            await asyncio.sleep(STEP_CHECK_PERIOD)
+        return round(step)
 
 
 class ScaledClock:
@@ -104,6 +119,11 @@ class ScaledClock:
         while (left := at - self._start - self.monotonic()) > 0:
             await self.sleep(left)
 
+    async def stepped(self) -> int:
+        """Wait for ever: this clock is never set."""
+        never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        return await never
+
 
 async def first_of(*awaitables: Awaitable[Any]) -> None:
     """Wait until one of several is done, and cancel the others.
@@ -117,35 +137,6 @@ async def first_of(*awaitables: Awaitable[Any]) -> None:
     finally:
         for future in futures:
             future.cancel()
-
-
-def watch_for_steps_back(clock: Clock, notify: Callable[[], None]) -> Callable[[], None]:
-    """Call a function soon after the wall clock was set back, until the function that is returned is called.
-
-    A key that is requeued at an instant notices by itself that the clock was set forward. After a step back, the next
-    change may lie before the instant for which the key waits, so every object must be reconciled again.
-    """
-    task = asyncio.ensure_future(_watch_clock(clock, notify))
-
-    def stop() -> None:
-        task.cancel()
-
-    return stop
-
-
-async def _watch_clock(clock: Clock, notify: Callable[[], None]) -> None:
-    before = _monotonic_epoch(clock)
-    while True:
-        await clock.sleep(STEP_CHECK_PERIOD)
-        epoch = _monotonic_epoch(clock)
-        if before - epoch >= SMALLEST_STEP:
-            notify()
-        before = epoch
-
-
-def _monotonic_epoch(clock: Clock) -> int:
-    """Return the wall-clock instant of monotonic second zero, which only changes when the clock is set."""
-    return clock.now() - int(clock.monotonic())
 
 
 _MOST_DOUBLINGS = 512

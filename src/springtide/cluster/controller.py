@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from springtide.cluster.resources import Key, Resource, Selection
@@ -80,6 +81,17 @@ class Result:
     requeue_after: float | None = None
 
 
+class Urgency(IntEnum):
+    """Which objects come first when all are reconciled: at the start of a term, or after a step of the clock."""
+
+    DUE = 0
+    """By its status, something is to be done now; also whatever changes or becomes due later."""
+    UNKNOWN = 1
+    """Its status does not tell: it is new."""
+    LATER = 2
+    """By its status, nothing is to be done yet."""
+
+
 class Controller(ABC):
     """A controller of one kind of object, to which the first of its watches belongs."""
 
@@ -109,6 +121,10 @@ class Controller(ABC):
     def owns(self, record: Any) -> bool:  # noqa: ARG002
         """Return whether this controller may write an object; objects that it does not own are never reconciled."""
         return True
+
+    def urgency(self, record: Any, now: int) -> Urgency:  # noqa: ARG002
+        """Return how soon an object is reconciled when all are; cheap, as it is called for every object at once."""
+        return Urgency.DUE
 
     @abstractmethod
     async def reconcile(self, key: Key, now: int) -> Result | None:

@@ -172,7 +172,8 @@ class EventCorrelator:
         name = self._name(involved, content, same)
         counted = self._counts.get_or_create(name)
         counted.count += 1
-        counted.first = now if counted.count == 1 else counted.first
+        # After a step of the clock back, the first event must not lie after the last one.
+        counted.first = now if counted.count == 1 else min(counted.first, now)
         if not self._allowances.get_or_create((involved, content.type)).take(now):
             return None
         message = message if len(message) <= LONGEST_EVENT_MESSAGE else f"{message[: LONGEST_EVENT_MESSAGE - 1]}…"

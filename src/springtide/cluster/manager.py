@@ -222,6 +222,7 @@ class Manager:
         self._recorder = EventRecorder(f"{self._settings.field_manager_prefix}manager", sink, self._clock)
         holding = asyncio.ensure_future(self._hold())
         sending = asyncio.ensure_future(sink.run())
+        stepping = asyncio.ensure_future(self._follow_clock_steps())
         fresh = {
             cached: asyncio.ensure_future(self._caches.catch_up(cached, asking=not term.uncontested))
             for cached in self._caches.stores
@@ -241,13 +242,13 @@ class Manager:
                 if not holding.done():
                     await self._wind_down(holding, serving, sink)
             finally:
-                for task in (*serving, *fresh.values(), sending, holding):
+                for task in (*serving, *fresh.values(), sending, holding, stepping):
                     # Once: a task that is cancelled a second time cannot finish its cleanup.
                     if not task.cancelling():
                         task.cancel()
                 self._recorder = None
                 self._term = None
-            await asyncio.gather(*serving, sending, holding, return_exceptions=True)
+            await asyncio.gather(*serving, sending, holding, stepping, return_exceptions=True)
         finally:
             self._states.release()
 
@@ -262,6 +263,21 @@ class Manager:
         done = asyncio.gather(*serving, return_exceptions=True)
         await first_of(done, asyncio.shield(holding), self._clock.sleep(self._settings.grace))
         await first_of(sink.flushed(), asyncio.shield(holding), self._clock.sleep(self._settings.flush))
+
+    async def _follow_clock_steps(self) -> None:
+        """Reconcile every object again after the clock was set, forward or back.
+
+        What a key waits for was computed from the former time: after a step back, the next change may come long before.
+        """
+        while True:
+            step = await self._clock.stepped()
+            log.warning(
+                "the clock was set %s by %d s: every object is reconciled again",
+                "forward" if step > 0 else "back",
+                abs(step),
+            )
+            for runner in self._runners:
+                runner.enqueue_all()
 
     async def _hold(self) -> None:
         try:

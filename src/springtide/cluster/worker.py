@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, cast
 
 from springtide.cluster.clock import Clock, first_of
 from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import CLUSTER, Controller, SingletonController, Watch, cache_only
+from springtide.cluster.controller import CLUSTER, Controller, SingletonController, Urgency, Watch, cache_only
 from springtide.cluster.errors import ApiError, ClusterError, Conflict, NotLeader, NotSent
 from springtide.cluster.events import normal
 from springtide.cluster.health import ControllerHealth, ReconcileMetrics, ReconcileOutcome
@@ -71,12 +71,16 @@ class Worker:
 
     def enqueue_all(self) -> None:
         """Enqueue every key that any record of any watch maps to, also keys of objects that are gone."""
-        keys: dict[Key, None] = {}
+        now = self._clock.now()
+        keys: dict[Key, Urgency] = {}
         for watch in self._watches:
             if watch.keys is not cache_only:
                 store = self._context.store(watch.cached)
                 for key in store.keys():  # noqa: SIM118 - a store is no dictionary: its keys are in order
-                    keys |= dict.fromkeys(self._keys_of(watch, key, (store.get(key),)))
+                    record = store.get(key)
+                    urgency = self._urgency_of(key, record, now) if watch is self._watches[0] else Urgency.LATER
+                    for each in self._keys_of(watch, key, (record,)):
+                        keys[each] = min(keys.get(each, urgency), urgency)
         self._start(keys)
 
     def changed(self, watch: Watch, delta: Delta[Any]) -> None:
@@ -125,11 +129,18 @@ class Worker:
             self._log.warning("a reconcile of an earlier term has not ended yet; the new term waits for it")
             await asyncio.wait(self._tasks)
 
-    def _start(self, keys: Iterable[Key]) -> None:
+    def _urgency_of(self, key: Key, record: Any, now: int) -> Urgency:
+        try:
+            return self._controller.urgency(record, now)
+        except Exception as failure:
+            self._failed(f"reading from the status of {key} whether it is due", failure)
+            return Urgency.UNKNOWN
+
+    def _start(self, keys: Mapping[Key, Urgency]) -> None:
         """Enqueue keys at once; the first call begins the first pass."""
         queued = set(keys)
-        for key in keys:
-            self.queue.add(key)
+        for key, urgency in keys.items():
+            self.queue.add(key, urgency)
         # A key that is gone since, because everything was paused meanwhile, is not waited for.
         self._unattempted = queued if self._unattempted is None else self._unattempted & queued
         self._end_first_pass()
@@ -293,7 +304,7 @@ class SingletonWorker(Worker):
 
     def enqueue_all(self) -> None:
         """Reconcile the cluster, without a window: the caches are complete."""
-        self._start((CLUSTER,))
+        self._start({CLUSTER: Urgency.DUE})
 
     def enqueue(self, key: Key) -> None:  # noqa: ARG002 - there is only one
         """Reconcile the cluster when the batching window closes."""

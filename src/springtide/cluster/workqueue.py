@@ -1,7 +1,8 @@
 """The work queue of a controller, with the semantics of client-go.
 
 A key is in the queue once, however often it is added. One worker at a time has it: if it is added while it is being
-processed, it is queued again when that is done. Keys are handed out in the order in which they were added.
+processed, it is queued again when that is done. Keys are handed out by their urgency, and among equals in the order in
+which they were added.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from springtide.cluster.clock import Backoff, Clock, RateLimit, TokenBucket
+from springtide.cluster.controller import Urgency
 
 K = TypeVar("K", bound=Hashable)
 
@@ -112,8 +114,9 @@ class WorkQueue(Generic[K]):
         self._clock = clock
         self._backoff = backoff
         self._bucket = TokenBucket(rate)
-        self._queue: deque[K] = deque()
-        self._wanted: set[K] = set()
+        self._queues: tuple[OrderedDict[K, None], ...] = tuple(OrderedDict() for _ in Urgency)
+        """The keys that workers can take, by urgency."""
+        self._wanted: dict[K, Urgency] = {}
         """Keys that are queued, or will be when their worker is done."""
         self._processing: set[K] = set()
         self._failures: dict[K, int] = {}
@@ -125,20 +128,29 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         """Count the keys that workers can take now."""
-        return len(self._queue)
+        return sum(map(len, self._queues))
 
     @property
     def delayed(self) -> int:
         """Count the keys that wait for their due time."""
         return len(self._after) + len(self._at)
 
-    def add(self, key: K) -> None:
-        """Queue a key; delays of the same key stay, and queue it again."""
-        if self._stopped or key in self._wanted:
+    def add(self, key: K, urgency: Urgency = Urgency.DUE) -> None:
+        """Queue a key; delays of the same key stay, and queue it again. One that is queued can only become more urgent.
+
+        Keys that become due or change while thousands are queued, as at a start, thereby need not wait for all of them.
+        """
+        known = self._wanted.get(key)
+        if self._stopped or (known is not None and known <= urgency):
             return
-        self._wanted.add(key)
-        if key not in self._processing:
+        self._wanted[key] = urgency
+        if key in self._processing:
+            return
+        if known is None:
             self._offer(key)
+        else:
+            del self._queues[known][key]
+            self._queues[urgency][key] = None
 
     def add_after(self, key: K, seconds: float) -> None:
         """Queue a key after a duration; of several durations, the one that ends first counts."""
@@ -170,12 +182,12 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """Wait for the next key and take it. Raises `QueueShutDown` when no more will come."""
-        while not self._queue:
+        while not len(self):
             if self._stopped and not self._wanted:
                 raise QueueShutDown
             await self._wait()
-        key = self._queue.popleft()
-        self._wanted.discard(key)
+        key, _ = next(queue for queue in self._queues if queue).popitem(last=False)
+        del self._wanted[key]
         self._processing.add(key)
         return key
 
@@ -196,13 +208,14 @@ class WorkQueue(Generic[K]):
         self._after.clear()
         self._at.clear()
         if not drain:
-            self._queue.clear()
+            for queue in self._queues:
+                queue.clear()
             self._wanted.clear()
         if not self._wanted:
             self._wake_all()
 
     def _offer(self, key: K) -> None:
-        self._queue.append(key)
+        self._queues[self._wanted[key]][key] = None
         self._wake_one()
 
     async def _wait(self) -> None:

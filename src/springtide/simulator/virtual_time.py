@@ -171,19 +171,39 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 
 class VirtualClock:
-    """A clock on virtual time; `start` is the instant of second 0 of the loop."""
+    """A clock on virtual time; `start` is the instant of second 0 of the loop. Tests can set it."""
 
     def __init__(self, loop: VirtualLoop, start: int = 0) -> None:
         self._loop = loop
         self.start = start
+        self._ahead = 0
+        """Seconds by which the clock was set, in sum."""
+        self._steps: list[asyncio.Future[int]] = []
+        self._sleepers: dict[asyncio.Future[None], None] = {}
 
     def now(self) -> int:
         """Return the time in whole seconds since the epoch."""
-        return self.start + self._loop.ticks // TICKS_PER_SECOND
+        return self.start + self._ahead + self._loop.ticks // TICKS_PER_SECOND
 
     def monotonic(self) -> float:
         """Return the virtual seconds since the loop was created."""
         return self._loop.time()
+
+    def step(self, seconds: int) -> None:
+        """Set the clock forward, or back by a negative number; durations do not change."""
+        self._ahead += seconds
+        steps, self._steps = self._steps, []
+        for step in steps:
+            if not step.done():
+                step.set_result(seconds)
+        for sleeper in self._sleepers:
+            settle(sleeper)
+
+    async def stepped(self) -> int:
+        """Wait until the clock is set; returns by how many seconds."""
+        waiting: asyncio.Future[int] = self._loop.create_future()
+        self._steps.append(waiting)
+        return await waiting
 
     async def sleep(self, seconds: float) -> None:
         """Sleep for some seconds."""
@@ -191,16 +211,21 @@ class VirtualClock:
 
     async def sleep_until(self, at: int) -> None:
         """Sleep until an instant, exactly."""
-        ticks = (at - self.start) * TICKS_PER_SECOND
-        if ticks <= self._loop.ticks:
+        if at <= self.now():
             await asyncio.sleep(0)
-            return
+        while at > self.now():
+            await self._sleep_to_tick((at - self.start - self._ahead) * TICKS_PER_SECOND)
+
+    async def _sleep_to_tick(self, ticks: int) -> None:
+        """Sleep until a tick of the loop, or until the clock is set."""
         woken: asyncio.Future[None] = self._loop.create_future()
+        self._sleepers[woken] = None
         timer = self._loop.call_at_ticks(ticks, settle, woken)
         try:
             await woken
         finally:
             timer.cancel()
+            del self._sleepers[woken]
 
 
 def settle(future: asyncio.Future[None]) -> None:

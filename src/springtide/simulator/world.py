@@ -194,6 +194,18 @@ class World:
         finally:
             timer.cancel()
 
+    async def reach(self, second: int) -> None:
+        """Wait until a second of the run, whatever the clock shows then."""
+        if second * TICKS_PER_SECOND <= self.loop.ticks:
+            await asyncio.sleep(0)
+            return
+        reached: asyncio.Future[None] = self.loop.create_future()
+        timer = self.loop.call_at_ticks(second * TICKS_PER_SECOND, settle, reached)
+        try:
+            await reached
+        finally:
+            timer.cancel()
+
     async def close(self) -> None:
         """Stop all processes and tasks in the order of their start; the trace does not include this."""
         self.server.observers[:] = [

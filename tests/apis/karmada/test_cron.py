@@ -122,6 +122,13 @@ def test_names_are_unique() -> None:
     assert shown(problems_of(value)) == ["error spec.rules[2].name"]
 
 
+def test_the_number_of_rules_is_not_limited() -> None:
+    """Upstream has no limit either."""
+    rules = [rule(f"r{n}", f"{n % 60} {n // 60} * * *", targetReplicas=1) for n in range(300)]
+
+    assert shown(problems_of(cron(*rules))) == []
+
+
 def test_no_rules() -> None:
     assert shown(problems_of(cron())) == ["warning spec.rules"]
 

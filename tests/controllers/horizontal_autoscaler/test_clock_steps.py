@@ -13,7 +13,6 @@ from tests.controllers.horizontal_autoscaler.harness import (
     deployment,
     metric,
 )
-from tests.controllers.metrics_producer.test_clock_steps import SetClock
 
 from springtide.apis.crds import Flavour, all_crds
 from springtide.apis.meta.times import parse_instant
@@ -33,8 +32,7 @@ HOUR = 3600
 def test_scale_is_corrected_after_a_clock_step(query: str, step: int) -> None:
     """A change of the scale by another client is reverted as soon as without the step."""
 
-    async def main(virtual: VirtualClock) -> None:
-        clock = SetClock(virtual)
+    async def main(clock: VirtualClock) -> None:
         world = MemoryCluster(clock)
         for definition in all_crds(Flavour.EXTENDED):
             world.server.create(CRDS, definition, USER)
@@ -48,12 +46,12 @@ def test_scale_is_corrected_after_a_clock_step(query: str, step: int) -> None:
         def replicas() -> int:
             return int(world.server.get(DEPLOYMENTS, Key("work", "web"))["spec"]["replicas"])
 
-        await virtual.sleep(100)
-        clock.ahead = step
-        await virtual.sleep(1)
+        await clock.sleep(100)
+        clock.step(step)
+        await clock.sleep(1)
         patch = Patch.merge({"spec": {"replicas": 2}})
         world.server.patch(DEPLOYMENTS, Key("work", "web"), patch, USER)
-        await virtual.sleep(2 * QUIET_PERIOD)
+        await clock.sleep(2 * QUIET_PERIOD)
         assert replicas() == 4
         await process.manager.stop()
 

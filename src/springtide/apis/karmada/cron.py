@@ -24,7 +24,6 @@ from springtide.apis.kinds import (
     ValidationContext,
     View,
     Zone,
-    at_most,
     by_key,
     doc,
     extension,
@@ -114,7 +113,7 @@ class CronFederatedHPASpec(View, kw_only=True):
 
     scale_target_ref: Annotated[CronTarget, doc("What is scaled.")]
     rules: Annotated[
-        Annotated[tuple[CronFederatedHPARule, ...], at_most(256), by_key("name")],
+        Annotated[tuple[CronFederatedHPARule, ...], by_key("name")],
         doc("When, and to what; each under its own name."),
     ]
 

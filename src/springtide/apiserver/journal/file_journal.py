@@ -199,9 +199,9 @@ class FileJournal:
             found = self._connection.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
         return None if found is None else bytes(found[0])
 
-    def set(self, name: str, value: bytes) -> None:
-        """Keep a value besides objects; it is on disk when this returns."""
-        with self._transaction(JournalSync.FULL):
+    def set(self, name: str, value: bytes, sync: JournalSync = JournalSync.FULL) -> None:
+        """Keep a value besides objects; unless `sync` says otherwise, it is on disk when this returns."""
+        with self._transaction(sync):
             self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, value))
 
     def close(self) -> None:

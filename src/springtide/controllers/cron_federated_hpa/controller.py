@@ -10,7 +10,7 @@ times at which a calendar prevents a firing: the cursor goes past them.
 from __future__ import annotations
 
 from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import Controller, Permission, Result, Watch
+from springtide.cluster.controller import Controller, Permission, Result, Urgency, Watch
 from springtide.cluster.errors import ClusterError
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
 from springtide.cluster.kinds import KindRegistry
@@ -60,6 +60,10 @@ class CronFederatedHPAController(Controller):
         self._recorder = ExecutionRecorder(context, registry, self._executor.pending_records)
         context.subscribe(ScaleTargets, self._enqueue_conflicting)
         context.subscribe(Calendars, self._enqueue_users)
+
+    def urgency(self, record: CronRecord, now: int) -> Urgency:
+        """Objects with a due rule come first, then those whose rules are not known to be all in the future."""
+        return record.urgency(now)
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Apply what is due of one object, record it, and requeue the object for its next firing."""

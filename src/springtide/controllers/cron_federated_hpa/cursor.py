@@ -10,7 +10,8 @@ seen: a rule that was suspended and resumed meanwhile looks as if it had been in
 
 A copied or restored object has a copied cursor, so nothing before its own creation counts either. A cursor far in the
 future was written under a wrong clock, or by hand: the rule then continues at the present, as it would never fire
-otherwise. If the clock was set back a little, what was handled stays handled.
+otherwise. An execution in the history still counts when its time comes. If the clock was set back a little, what was
+handled stays handled.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ ANNOTATION = "springtide.dev/cron-cursor"
 
 _DIGITS = 8
 LARGEST_SKEW = DAY
-"""Seconds by which a stored time may lie ahead; later ones were written under a wrong clock, and do not count."""
+"""Seconds by which a cursor may lie ahead; later ones were written under a wrong clock, and do not count."""
+LARGEST_RECORDING_SKEW = 600
+"""Seconds by which times in the history may lie ahead, as replicas have different clocks; later ones were written
+before the clock was set back, and count when their time comes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from springtide.cluster.resources import Object
 from springtide.controllers.conflicts import AutoscalerRecord
 from springtide.controllers.cron_federated_hpa import messages
 from springtide.controllers.cron_federated_hpa.cursor import (
+    LARGEST_RECORDING_SKEW,
     LARGEST_SKEW,
     ObjectAge,
     RuleProgress,
@@ -121,7 +122,8 @@ class CronEvaluation:
             return True
         entry = (self.before or {}).get(rule)
         return (
-            entry is not None and max(entry.handled, newest_in(self.past.get(rule, {}), self._latest_stored) or 0) < at
+            entry is not None
+            and max(entry.handled, newest_in(self.past.get(rule, {}), self.now + LARGEST_RECORDING_SKEW) or 0) < at
         )
 
     def as_conflicting_rules(self, *, precedes: bool) -> list[ConflictingRule]:
@@ -152,7 +154,7 @@ def evaluate(
     age = ObjectAge(record.created, record.edited)
     candidates = []
     for rule in spec.rules:
-        recorded = newest_in(past.get(rule.name, {}), now + LARGEST_SKEW)
+        recorded = newest_in(past.get(rule.name, {}), now + LARGEST_RECORDING_SKEW)
         window = rule_window(
             before,
             rule.name,

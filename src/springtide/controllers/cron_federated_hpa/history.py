@@ -18,7 +18,7 @@ from springtide.controllers.cron_federated_hpa.plan import RuleAction
 MISSED_PREFIX = "missed: "
 """How the message of a firing begins that was never tried."""
 
-_HISTORY_FIELDS = ("successfulExecutions", "failedExecutions")
+_SUCCESSES, _FAILURES = _HISTORY_FIELDS = "successfulExecutions", "failedExecutions"
 APPLIED_FIELDS = {"replicas": "appliedReplicas", "min": "appliedMinReplicas", "max": "appliedMaxReplicas"}
 
 
@@ -107,9 +107,11 @@ def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
 def newest_in(history: Mapping[str, Any], until: int) -> int | None:
     """Return the newest firing of a history, which has been handled.
 
-    Entries after `until` were written under a wrong clock, and do not count.
+    Entries after `until` were written before the clock was set back: they count when their time comes. Failures that
+    were recorded after it do not count at all: those firings were not applied, and come again.
     """
-    entries = (entry for kept in _HISTORY_FIELDS for entry in history.get(kept) or ())
+    failures = (one for one in history.get(_FAILURES) or () if _recorded_at(one) <= until)
+    entries = (*(history.get(_SUCCESSES) or ()), *failures)
     times = (parse_instant(entry["scheduleTime"]) for entry in entries)
     return max((at for at in times if at <= until), default=None)
 
@@ -122,24 +124,28 @@ def written_history(
     next_execution: int | None,
     until: int,
 ) -> Object:
-    """Write the history of a rule with new results; entries from after `until` are dropped first."""
+    """Write the history of a rule with new results; entries from after `until` are dropped first.
+
+    A firing that is applied after all, since the clock was set back, is not listed as a failure any more.
+    """
+    applied = {success.at for success in news.successes.get(rule, ())}
     successes = _newest_first(
         (success.entry() for success in news.successes.get(rule, ())),
-        before.get("successfulExecutions") or (),
+        before.get(_SUCCESSES) or (),
         limits.successes,
         until,
     )
     failures = _newest_first(
         (failure.entry() for failure in listed(news.failures.get(rule, ()), limits.failures)),
-        before.get("failedExecutions") or (),
+        [one for one in before.get(_FAILURES) or () if parse_instant(one["scheduleTime"]) not in applied],
         limits.failures,
         until,
     )
     return {
         "ruleName": rule,
         **({} if next_execution is None else {"nextExecutionTime": format_instant(next_execution)}),
-        **({"successfulExecutions": successes} if successes else {}),
-        **({"failedExecutions": failures} if failures else {}),
+        **({_SUCCESSES: successes} if successes else {}),
+        **({_FAILURES: failures} if failures else {}),
     }
 
 
@@ -153,6 +159,10 @@ def listed(failures: Iterable[RuleFailure], kept: int) -> list[RuleFailure]:
 def _objects(value: object) -> list[Object]:
     """Return the entries of a list that are objects."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _recorded_at(entry: Mapping[str, Any]) -> int:
+    return instant_in(str(entry.get("executionTime"))) or 0
 
 
 def _is_dated(entry: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from springtide.apis.meta.times import parse_instant
 from springtide.apis.problems import Problem, has_errors
 from springtide.apis.validation import ANNOTATION as EXTENSIONS
 from springtide.apis.validation import merge_extensions
-from springtide.cluster.controller import Cached
+from springtide.cluster.controller import Cached, Urgency
 from springtide.cluster.pausing import ANNOTATION as PAUSED
 from springtide.cluster.resources import Object, Resource, Selection
 from springtide.cluster.transport import ObjectVersion
@@ -58,6 +58,15 @@ class CronRecord:
     status: bytes
     target: ScaleTargetKey | None
     calendars: tuple[str, ...]
+
+    def urgency(self, now: int) -> Urgency:
+        """Return whether a rule is due, by the next executions in the status; edits since then are not known there."""
+        status = msgspec.json.decode(self.status)
+        histories = [one for one in status.get("executionHistories") or () if "nextExecutionTime" in one]
+        if any(parse_instant(one["nextExecutionTime"]) <= now for one in histories):
+            return Urgency.DUE
+        observed = [one.get("observedGeneration") for one in status.get("conditions") or ()]
+        return Urgency.LATER if self.cursor and self.generation in observed else Urgency.UNKNOWN
 
     def observed(self) -> Object:
         """Return the parts of the object that a write of its status needs."""

@@ -64,7 +64,7 @@ class ScalingHistory:
 
     def is_new(self, now: int) -> bool:
         """Return whether the first decision of this leadership term was made just now."""
-        return self.first_decided_at is None or now - self.first_decided_at < NEW_FOR
+        return self.first_decided_at is None or 0 <= now - self.first_decided_at < NEW_FOR
 
     def forget_after_gap(self, now: int) -> None:
         """Forget recommendations if the last decision is too long ago: they do not cover a whole window."""

@@ -6,9 +6,8 @@ but the spec, other objects and the present, so it is right after a restart, a s
 
 from __future__ import annotations
 
-from springtide.cluster.clock import watch_for_steps_back
 from springtide.cluster.context import ControllerContext
-from springtide.cluster.controller import Controller, Permission, Result, Watch, cache_only
+from springtide.cluster.controller import Controller, Permission, Result, Urgency, Watch, cache_only
 from springtide.cluster.kinds import PERMISSIONS as DEFINITION_PERMISSIONS
 from springtide.cluster.kinds import KindInfo, KindRegistry
 from springtide.cluster.pods_and_nodes import ALL_NODES, ALL_PODS
@@ -64,7 +63,10 @@ class MetricsProducerController(Controller):
         # All producers are expected now: a series that no producer is expected to have does not exist.
         self._series.mark_synced()
         context.subscribe(KindRegistry, self._follow_definition)
-        context.on_release(watch_for_steps_back(context.clock, self._enqueue_all))
+
+    def urgency(self, record: ProducerRecord, now: int) -> Urgency:
+        """Producers whose value has changed since their status was written come first, then new ones."""
+        return record.urgency(now)
 
     async def reconcile(self, key: Key, now: int) -> Result | None:
         """Export the series of a producer, write its status, and requeue it for the next change."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
+from springtide.apis.meta.times import parse_instant
 from springtide.apis.validation import ANNOTATION
-from springtide.cluster.controller import Cached
+from springtide.cluster.controller import Cached, Urgency
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.metrics.series import HELP
 
@@ -46,6 +47,14 @@ class ProducerRecord(msgspec.Struct, frozen=True, gc=False):
         """Unpack the status."""
         unpacked: Object = msgspec.json.decode(self.packed_status)
         return unpacked
+
+    def urgency(self, now: int) -> Urgency:
+        """Return whether the value changes by now, by the next change in the status; other sources are always due."""
+        scheduled = self.status().get("scheduledCapacity")
+        if not scheduled:
+            return Urgency.UNKNOWN if self.packed_status == _EMPTY_STATUS else Urgency.DUE
+        following = scheduled.get("nextValueTime")
+        return Urgency.DUE if following is not None and parse_instant(following) <= now else Urgency.LATER
 
     def as_read(self) -> Object:
         """Return the object for validation: what users wrote."""
@@ -84,6 +93,7 @@ def _record(item: Any) -> ProducerRecord:
     )
 
 
+_EMPTY_STATUS = b"{}"
 ALL_PRODUCERS = Cached(Selection(METRICS_PRODUCERS), record=_record)
 
 

@@ -29,6 +29,7 @@ from springtide.simulator.scenario.actions import (
     pause,
     restart_server,
     scale,
+    step_clock,
 )
 from springtide.simulator.scenario.invariants import (
     Invariant,
@@ -60,4 +61,5 @@ __all__ = [
     "play",
     "restart_server",
     "scale",
+    "step_clock",
 ]

@@ -34,6 +34,15 @@ def edit(kind: str, name: str, changes: Object, *, namespace: str = "", because:
     return _patch(kind, name, changes, namespace, because, "")
 
 
+def step_clock(seconds: int) -> Action:
+    """The clock of all processes and of the API server is set forward, or back by a negative number."""
+
+    async def act(world: World) -> None:
+        world.clock.step(seconds)
+
+    return act
+
+
 def scale(kind: str, name: str, replicas: int, *, namespace: str = "", because: str = "") -> Action:
     """A user sets the number of replicas, as `kubectl scale` does."""
     return _patch(kind, name, {"spec": {"replicas": replicas}}, namespace, because, "scale")

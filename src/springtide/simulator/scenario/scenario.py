@@ -336,7 +336,7 @@ def _put(ask: Callable[[Invariant, T], None], invariant: Invariant, observed: T)
 async def _happen(world: World, event: _Event, last: int) -> None:
     at = event.after
     while at <= last:
-        await world.clock.sleep_until(world.clock.start + at)
+        await world.reach(at)
         await event.action(world)
         if event.every is None:
             return
