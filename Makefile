@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
+SEED ?= 1
+COUNT ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-apiserver check format crds chart bench soak e2e clean
+.PHONY: help run test test-apiserver check format crds chart mutants bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -46,6 +48,9 @@ crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
 
 chart: $(VENV)/.installed ## Write the chart's roles and webhooks anew from what controllers declare
 	$(BIN)/python tools/chart.py
+
+mutants: $(VENV)/.installed ## Change the code at 200 random places and list the changes that no test notices (SEED=, COUNT=, FLAGS=)
+	$(BIN)/python -m tools.mutants --seed $(SEED) --count $(COUNT) $(FLAGS)
 
 bench: $(VENV)/.bench-installed ## Measure side by side with the alternatives, in one run
 	$(BIN)/python -m bench

@@ -155,6 +155,35 @@ def test_typed_lists_are_lists_too() -> None:
     assert loaded.sound
 
 
+@pytest.mark.parametrize(
+    ("kind", "item", "found"),
+    [
+        pytest.param("ConfigMapList", "metadata: {name: a}", [("v1", "ConfigMap", 0)], id="items-without-a-type"),
+        pytest.param("ConfigMapList", "kind: Secret", [("", "Secret", 1)], id="an-item-with-its-own-kind"),
+        pytest.param("ConfigMapList", "apiVersion: apps/v1", [("apps/v1", "", 1)], id="an-item-with-its-own-version"),
+        pytest.param("ConfigMapList", "just text", [("", "", 1)], id="an-item-that-is-no-object"),
+        pytest.param("List", "metadata: {name: a}", [("", "", 2)], id="a-list-of-any-kind"),
+    ],
+)
+def test_items_of_a_typed_list_inherit_its_type(kind: str, item: str, found: list[tuple[str, str, int]]) -> None:
+    """As for kubectl: an item that has neither field is of the kind of its list."""
+    read = load(f"apiVersion: v1\nkind: {kind}\nitems:\n- {item}\n", CONTEXT)
+    assert [(one.api_version, one.kind, len(one.problems)) for one in read if isinstance(one, UnknownObject)] == found
+
+
+def test_the_type_of_a_list_is_that_of_its_items_for_checks() -> None:
+    text = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducerList
+items:
+- metadata: {name: peak}
+  spec: {schedule: {defaultReplicas: many, behaviors: []}}
+"""
+    (producer,) = load(text, CONTEXT)
+    assert isinstance(producer, LoadedObject)
+    assert [problem.path for problem in producer.problems] == [("spec", "schedule", "defaultReplicas")]
+
+
 def test_a_comment_that_became_a_part_of_a_value_is_named() -> None:
     found = problems(PRODUCER.replace("defaultReplicas: 1", "defaultReplicas: 1 // one"))
     assert (7, 22, "spec.schedule.defaultReplicas", "write `#` instead, or quote the value") in found

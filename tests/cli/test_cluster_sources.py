@@ -380,3 +380,86 @@ def test_conflicts_are_found_with_calendars_applied(run: Run, tmp_path: Path) ->
 
     contradictions = [one["message"] for one in found if "different values" in one["message"]]
     assert ["rules `another/daily` and `asked/up`" in message for message in contradictions] == [True]
+
+
+PAIRS = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: bank}
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: FederatedHPA
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 1
+  maxReplicas: 5
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: bounds, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: autoscaling.karmada.io/v1alpha1, kind: FederatedHPA, name: web}
+  rules: [{name: up, schedule: "0 8 * * *", targetMinReplicas: 9}]
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: first, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: api}
+  rules: [{name: up, schedule: "0 8 * * *", targetReplicas: 4}]
+---
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: CronFederatedHPA
+metadata: {name: second, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: api}
+  rules: [{name: up, schedule: "0 8 * * *", targetReplicas: 5}]
+---
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: ScalableNodeGroup
+metadata: {name: spot, namespace: shop}
+spec: {type: Simulated, id: pool, replicas: 1}
+---
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: ScalableNodeGroup
+metadata: {name: spot, namespace: bank}
+spec: {type: Simulated, id: pool, replicas: 2}
+"""
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with served_objects(tmp_path_factory.mktemp("pairs"), PAIRS) as path:
+        yield path
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "words"),
+    [
+        pytest.param("fhpa/web", "cronfederatedhpa/bounds", "is greater than the maximum", id="bounds-of-the-target"),
+        pytest.param("cronfhpa/first", "cronfederatedhpa/second", "to different values", id="rules-of-a-later-name"),
+        pytest.param(
+            "cronfhpa/second", "cronfederatedhpa/second", "to different values", id="rules-of-an-earlier-name"
+        ),
+        pytest.param(
+            "scalablenodegroup/spot", "scalablenodegroup/spot", "this is also the node group", id="node-group"
+        ),
+    ],
+)
+def test_a_conflict_of_a_named_object_is_found_on_the_other_object_too(
+    run: Run, pairs: Path, name: str, file: str, words: str
+) -> None:
+    """A conflict has two sides: naming either of them shows it."""
+    found = problems(run("check", "-n", "shop", name, "-o", "json", "--kubeconfig", pairs).stdout)
+    conflicts = [(one["file"], one["line"], one["severity"]) for one in found if words in one["message"]]
+    assert conflicts == [(f"cluster:shop/{file}", None, "warning")]
+
+
+def test_problems_of_other_objects_with_each_other_are_not_shown(run: Run, pairs: Path) -> None:
+    found = problems(run("check", "-n", "shop", "fhpa/web", "-o", "json", "--kubeconfig", pairs).stdout)
+    assert [one["file"] for one in found if "different values" in one["message"]] == []

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
+import msgspec
 import pytest
 from tests.cluster.manager_process import WORK, Process, StampController, length, names, stamp_controller
 from tests.cluster.memory_cluster import START, USER, MemoryCluster
 
+from springtide.apis.core.nodes import NodeView
+from springtide.apis.core.pod_record import PodView
 from springtide.cluster.controller import Cached, Result, Watch
 from springtide.cluster.manager import ManagerSettings
 from springtide.cluster.pausing import PausedObjects
@@ -209,3 +213,34 @@ def test_an_unreadable_object_stays_paused() -> None:
     store.apply(WatchEvent(WatchEventType.MODIFIED, odd))
 
     assert (Key("", "a") in store, Key("", "a") in marks) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("view", "rest"),
+    [
+        pytest.param(dict, {}, id="whole-objects"),
+        pytest.param(NodeView, {}, id="nodes"),
+        pytest.param(PodView, {"spec": {"containers": []}}, id="pods"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("annotations", "paused"),
+    [
+        pytest.param({"springtide.dev/paused": "true", "example.com/other": "x"}, True, id="paused"),
+        pytest.param({"karpenter.sh/do-not-disrupt": "true"}, False, id="another-annotation"),
+        pytest.param({}, False, id="no-annotation"),
+        pytest.param(None, False, id="no-annotations"),
+    ],
+)
+def test_objects_of_every_view_can_be_paused(
+    view: type[Any], rest: Object, annotations: dict[str, str] | None, paused: bool
+) -> None:
+    """Views of nodes and pods hold a few annotations as fields; the annotation of a pause is one of them."""
+    marks = PausedObjects()
+    store: Store[Any] = Store(marks.noting(lambda item: item))
+    marks.attach(store)
+    metadata = {"name": "a", "uid": "1", "resourceVersion": "1", "annotations": annotations}
+
+    store.replace([msgspec.convert({"metadata": metadata, **rest}, view)], 1)
+
+    assert (Key("", "a") in marks) is paused

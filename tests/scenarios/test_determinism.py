@@ -10,13 +10,28 @@ from pathlib import Path
 import pytest
 from tests.scenarios.calendar_lease import LENGTH, calendar_lease
 
+import springtide
+
 _ROOT = Path(__file__).parents[2]
+_SOURCES = Path(springtide.__file__).parents[1]
+"""The code that this process tests: an installed package must not come before it in the others."""
+
+
+def _output_of(*arguments: str, hash_seed: str = "1") -> bytes:
+    paths = os.pathsep.join((str(_SOURCES), str(_ROOT)))
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=_ROOT, env=environment, check=True, stdout=subprocess.PIPE).stdout
 
 
 def _trace(story: str, seed: int, hash_seed: str, *options: str) -> bytes:
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(_ROOT)}
-    command = [sys.executable, *options, "-m", "tests.scenarios.story", story, str(seed)]
-    return subprocess.run(command, cwd=_ROOT, env=environment, check=True, stdout=subprocess.PIPE).stdout
+    return _output_of(*options, "-m", "tests.scenarios.story", story, str(seed), hash_seed=hash_seed)
+
+
+def test_other_processes_run_the_code_of_this_one() -> None:
+    found = _output_of("-c", "import springtide; print(springtide.__file__)").decode().strip()
+
+    assert found == springtide.__file__
 
 
 @pytest.mark.parametrize("story", ["lease", "year"])

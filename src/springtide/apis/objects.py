@@ -122,11 +122,16 @@ def load_tree(value: dict[str, Any], context: ValidationContext) -> LoadedObject
 
 
 def members_of(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the objects of a document with their paths: the document itself, or the items of a List."""
+    """Yield the objects of a document with their paths: the document itself, or the items of a List.
+
+    An item of a typed List (`ConfigMapList`) that has neither `apiVersion` nor `kind` has those of its List.
+    """
     kind = value.get("kind") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
+        inherited = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
         for position, item in enumerate(value["items"]):
-            yield ("items", position), item
+            untyped = inherited["kind"] and isinstance(item, dict) and not item.keys() & inherited.keys()
+            yield ("items", position), {**inherited, **item} if untyped else item
     else:
         yield (), value
 

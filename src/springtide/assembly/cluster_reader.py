@@ -142,6 +142,7 @@ def _with_type(item: Object, resource: Resource) -> Object:
 LABEL = "cluster"
 KindFilter = Callable[[Kind, KindVersion], bool]
 _AT_ONCE = 16
+_NODE_GROUP_API, _NODE_GROUP = "autoscaling.karpenter.sh", "ScalableNodeGroup"
 
 
 @dataclass(slots=True)
@@ -275,8 +276,9 @@ class _ObjectReader:
             self._objects.notes.append(f"no such objects in namespace {name}; -A reads all namespaces")
 
     async def read_related(self) -> None:
-        """Read the objects that the requested ones refer to, and those that scale in the same namespaces."""
+        """Read the objects that the requested ones refer to, and those that may conflict with them."""
         await self._read_scalers()
+        await self._read_node_groups()
         # Of other objects that scale only the calendars are needed: they say when those act.
         references = [reference for loaded in self._objects.requested for reference in references_of(loaded)]
         for scaler in self._objects.related:
@@ -299,10 +301,31 @@ class _ObjectReader:
                 resource = self._cluster.known(group, kind)
                 if resource is None:
                     continue
-                try:
-                    self._take(await self._cluster.list(resource, namespace), self._objects.related)
-                except ApiError as refusal:
+                refusal = await self._read_related_of(resource, namespace)
+                if refusal is not None:
                     self._objects.notes.append(f"cannot tell whether a {kind} scales the same target: {refusal}")
+
+    async def _read_node_groups(self) -> None:
+        """Read the ScalableNodeGroups of all namespaces: two of them in any namespaces can scale one group."""
+        asked = [loaded for loaded in self._objects.requested if loaded.kind.kind == _NODE_GROUP]
+        resource = self._cluster.known(_NODE_GROUP_API, _NODE_GROUP) if asked else None
+        if resource is None:
+            return
+        namespaces = dict.fromkeys(one.namespace or "" for one in asked)
+        refusal = await self._read_related_of(resource, "")
+        # A user may be allowed to read some namespaces only.
+        for namespace in namespaces if refusal is not None else ():
+            await self._read_related_of(resource, namespace)
+        if refusal is not None:
+            note = f"cannot tell whether a {_NODE_GROUP} of another namespace has the same node group: {refusal}"
+            self._objects.notes.append(note)
+
+    async def _read_related_of(self, resource: Resource, namespace: str) -> ApiError | None:
+        try:
+            self._take(await self._cluster.list(resource, namespace), self._objects.related)
+        except ApiError as refusal:
+            return refusal
+        return None
 
     async def _read_target(self, target: ObjectKey, limit: asyncio.Semaphore) -> None:
         resource = self._cluster.known(target.group, target.kind)

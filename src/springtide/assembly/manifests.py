@@ -218,17 +218,49 @@ def check_sources(
 
 def check_cluster_objects(
     loaded: Sequence[tuple[str, LoadedObject]],
-    related: Sequence[LoadedObject],
+    related: Sequence[tuple[str, LoadedObject]],
     unread: Iterable[UnreadableSource],
     context: ValidationContext,
     *,
     unseen: frozenset[ObjectKey],
 ) -> CheckedManifests:
-    """Validate objects read from a cluster; problems of the related objects are not reported."""
+    """Validate objects read from a cluster; of the related objects, report only conflicts with the others."""
     problems = [_unread(item) for item in unread]
-    manifests = _cross_checked(loaded, related, context, replace(_CLUSTER, unseen=unseen))
-    manifests = tuple(_without_lines(manifest) for manifest in manifests)
-    return CheckedManifests(manifests, _sorted(problems, manifests), (), bool(problems), tuple(related))
+    scope = replace(_CLUSTER, unseen=unseen)
+    others = [item for _, item in related]
+    manifests = tuple(map(_without_lines, _cross_checked(loaded, others, context, scope)))
+    conflicting = tuple(map(_without_lines, _conflicting(related, [item for _, item in loaded], context, scope)))
+    found = _sorted(problems, (*manifests, *conflicting))
+    return CheckedManifests(manifests, found, (), bool(problems), tuple(others))
+
+
+def _conflicting(
+    related: Sequence[tuple[str, LoadedObject]],
+    requested: Sequence[LoadedObject],
+    context: ValidationContext,
+    scope: LookupScope,
+) -> Iterator[CheckedManifest]:
+    """Yield the related objects with the problems that they have only because of the requested ones.
+
+    A conflict has two sides, and most checks report it on one of them. What is reported on a requested object as well
+    is left out.
+    """
+    others = [item for _, item in related]
+    alone = check_cross_object(others, context, scope)
+    together = check_cross_object([*requested, *others], context, scope)
+    of_requested, of_related = together[: len(requested)], together[len(requested) :]
+    for position, (file, item) in enumerate(related):
+        added = _added(alone[position], of_related[position])
+        if not added:
+            continue
+        rest = [*requested, *others[:position], *others[position + 1 :]]
+        without = check_cross_object(rest, context, scope)
+        if not any(_added(before, after) for before, after in zip(without, of_requested, strict=False)):
+            yield _manifest(file, replace(item, problems=tuple(_at_written_paths(item, added))))
+
+
+def _added(before: Sequence[Problem], after: Sequence[Problem]) -> list[Problem]:
+    return [problem for problem in after if problem not in before]
 
 
 def _cross_checked(

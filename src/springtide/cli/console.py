@@ -47,7 +47,9 @@ def show_problem(problem: LocatedProblem, *, err: bool = False) -> None:
     named = problem.kind and problem.name and problem.line is not None
     subject = f"{problem.kind}/{problem.name} " if named else ""
     field = click.style(printable(problem.path), bold=True) + ": " if problem.path else ""
-    click.echo(f"{printable(place)}: {severity}: {printable(subject)}{field}{printable(redacted(problem.message))}", err=err)
+    click.echo(
+        f"{printable(place)}: {severity}: {printable(subject)}{field}{printable(redacted(problem.message))}", err=err
+    )
     if problem.hint:
         hint = f"{'→' if supports_unicode() else '->'} {printable(redacted(problem.hint))}"
         click.echo("    " + click.style(hint, dim=True), err=err)

@@ -84,7 +84,7 @@ def read_and_check(
     there = context(objects.now)
     found = check_cluster_objects(
         [(place_of(loaded), loaded) for loaded in objects.requested],
-        objects.related,
+        [(place_of(loaded), loaded) for loaded in objects.related],
         objects.unread,
         there,
         unseen=frozenset(objects.unseen),

@@ -10,13 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from springtide.apis.meta.types import PAUSED_ANNOTATION
 from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.errors import NotSent
 from springtide.cluster.resources import Key, Resource, Selection, version_of
 from springtide.cluster.store import Delta, Store
 from springtide.cluster.transport import ObjectVersion
 
-ANNOTATION = "springtide.dev/paused"
+ANNOTATION = PAUSED_ANNOTATION
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SWITCH_NAME = "springtide-pause"
 PERMISSIONS = (Permission(CONFIG_MAPS, ("list", "watch"), names=(SWITCH_NAME,), own_namespace=True),)
@@ -26,7 +29,8 @@ class PausedObjects:
     """The objects of one cache that are paused by their annotation.
 
     Records need not hold annotations, so the annotation is noted when a record is made. A view must have
-    `metadata.annotations` for that; objects of a view without them cannot be paused one by one.
+    `metadata.annotations` for that, as a mapping or with this annotation as a field; objects of a view without it
+    cannot be paused one by one.
     """
 
     def __init__(self) -> None:
@@ -130,4 +134,7 @@ def _annotations(item: Any) -> dict[str, str]:
     metadata = item["metadata"] if isinstance(item, dict) else item.metadata
     if isinstance(metadata, dict):
         return metadata.get("annotations") or {}
-    return getattr(metadata, "annotations", None) or {}
+    annotations = getattr(metadata, "annotations", None)
+    # Views of large collections name the few annotations that they keep, as fields.
+    named: dict[str, str] = msgspec.to_builtins(annotations or {})
+    return named

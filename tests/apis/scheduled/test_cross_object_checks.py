@@ -38,11 +38,14 @@ from springtide.apis.scheduled.producer import MetricsProducer
             False,
             id="the second",
         ),
-        pytest.param(
-            r'karpenter_scheduled_capacity{name=~"\pL+"}', True, False, id="a pattern in the dialect of Prometheus"
-        ),
+        pytest.param(r'karpenter_scheduled_capacity{name=~"\p"}', True, False, id="an invalid escape may match"),
         pytest.param('karpenter_scheduled_capacity{name=~"(p+)+x"}', False, False, id="a hostile pattern"),
         pytest.param('karpenter_scheduled_capacity{name=~"("}', True, False, id="an invalid pattern may match"),
+        pytest.param(r'karpenter_scheduled_capacity{name="p\x65ak"}', True, True, id="a name with an escape"),
+        pytest.param(r'karpenter_scheduled_capacity{name=~"\\pL+"}', True, False, id="a pattern with an escape"),
+        pytest.param(r'karpenter_scheduled_capacity{name=~"pe\\.k"}', False, False, id="a pattern with a literal dot"),
+        pytest.param("karpenter_scheduled_capacity{name=`peak`}", True, True, id="a raw string"),
+        pytest.param(r"karpenter_scheduled_capacity{name=~`\pL+}?`}", True, False, id="a pattern in a raw string"),
         pytest.param('karpenter_scheduled_capacity{name="peak"} offset 1h', True, False, id="of another time"),
     ],
 )
@@ -76,6 +79,9 @@ def test_other_namespaces_must_be_named(query: str, mentioned: bool) -> None:
             id="several",
         ),
         pytest.param('karpenter_queue_length{namespace="bank",name="jobs"}', [("bank", "jobs")], id="elsewhere"),
+        pytest.param(r'karpenter_queue_length{name="jo\u0062s"}', [("shop", "jobs")], id="by name with an escape"),
+        pytest.param(r'karpenter_queue_length{name="jobs\q"}', [], id="an invalid escape"),
+        pytest.param("karpenter_queue_length{name=`jobs`}", [("shop", "jobs")], id="a raw string"),
         pytest.param('karpenter_queue_length{namespace=~".*",name="jobs"}', [], id="anywhere"),
         pytest.param('karpenter_queue_length{name=~"jobs"}', [], id="a pattern"),
         pytest.param('karpenter_queue_length{name!="jobs"}', [], id="all others"),

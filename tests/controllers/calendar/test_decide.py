@@ -11,9 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from springtide.apis.kinds import ValidationContext
 from springtide.apis.meta.times import parse_instant
+from springtide.apis.springtide.calendars import Calendar
+from springtide.apis.structural_validation import check_structure
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.resources import Object
+from springtide.controllers.calendar import decide as deciding
 from springtide.controllers.calendar.decide import decide
 from springtide.controllers.decision import Decision
 
@@ -42,6 +46,20 @@ def ready(decision: Decision[None]) -> Condition:
 
 def active_of(decision: Decision[None]) -> Condition:
     return decision.condition("Active")
+
+
+def test_warnings_are_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status has errors only, so nothing may search years of time for warnings."""
+    contexts: list[ValidationContext] = []
+
+    def noting(value: Object, view: type[Calendar], context: ValidationContext) -> Any:
+        contexts.append(context)
+        return check_structure(value, view, context)
+
+    monkeypatch.setattr(deciding, "check_structure", noting)
+
+    assert ready(at("2026-12-23T00:00:00Z", dates=["2026-12-24"])).status is ConditionStatus.TRUE
+    assert [context.deep_search for context in contexts] == [False]
 
 
 BERLIN = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24", "2026-12-25", "2026-12-31"]}

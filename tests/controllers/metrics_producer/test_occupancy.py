@@ -35,6 +35,7 @@ nodes = st.builds(
     labels=st.fixed_dictionaries({}, optional={"group": st.sampled_from("ab"), "zone": st.just("x")}),
     ready=st.booleans(),
     unschedulable=st.booleans(),
+    deleted_at=st.sampled_from((None, 1_795_000_000)),
     allocatable=st.builds(quantities, st.integers(0, 5), st.integers(0, 5), st.integers(0, 3)),
 )
 pods = st.builds(
@@ -65,7 +66,7 @@ class ReferenceOccupancy:
         counted = {
             name: node
             for name, node in self.nodes.items()
-            if node.ready and not node.unschedulable and label in node.labels.items()
+            if node.ready and not node.unschedulable and node.deleted_at is None and label in node.labels.items()
         }
         reserved, capacity = NO_RESOURCES, NO_RESOURCES
         for node in counted.values():

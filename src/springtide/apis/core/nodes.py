@@ -19,7 +19,7 @@ from springtide.apis.core.interning import NO_LABELS, intern_strings
 from springtide.apis.core.resources import amounts
 from springtide.apis.kinds import NonEmpty, Quantity, View, doc
 from springtide.apis.meta.times import instant_in
-from springtide.apis.meta.types import DecodedPart, Object
+from springtide.apis.meta.types import PAUSED_ANNOTATION, DecodedPart, Object
 from springtide.quantity import Quantity as Amount
 
 _SHARED_AMOUNTS = 4096
@@ -112,8 +112,8 @@ class NodeRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_usable(self) -> bool:
-        """Whether new pods may be scheduled to it, as far as its readiness and its cordon tell."""
-        return self.ready and not self.unschedulable
+        """Whether it counts as capacity: it is ready, neither cordoned nor deleted."""
+        return self.ready and not self.unschedulable and not self.is_terminating
 
     @property
     def is_terminating(self) -> bool:
@@ -128,6 +128,7 @@ class _Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     scale_down_disabled: str | None = msgspec.field(
         default=None, name="cluster-autoscaler.kubernetes.io/scale-down-disabled"
     )
+    paused: str | None = msgspec.field(default=None, name=PAUSED_ANNOTATION)
 
 
 NODE_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(_Annotations))
@@ -188,8 +189,8 @@ class NodeView(DecodedPart):
 
     @property
     def is_usable(self) -> bool:
-        """Whether new pods may be scheduled to it, as far as its readiness and its cordon tell."""
-        return self.ready and not self.spec.unschedulable
+        """Whether it counts as capacity: it is ready, neither cordoned nor deleted."""
+        return self.ready and not self.spec.unschedulable and not self.is_terminating
 
     @property
     def is_terminating(self) -> bool:

@@ -22,7 +22,7 @@ from springtide.apis.core.interning import NO_LABELS, intern_labels
 from springtide.apis.core.pods import CLASS_ANNOTATION, CONSUME_ANNOTATION
 from springtide.apis.core.resources import pod_requests
 from springtide.apis.meta.times import instant_in
-from springtide.apis.meta.types import DecodedPart
+from springtide.apis.meta.types import PAUSED_ANNOTATION, DecodedPart
 from springtide.quantity import AmountError, Quantity
 
 _SHARED_CLASSES = 4096
@@ -225,6 +225,7 @@ class _Annotations(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     do_not_disrupt: str | None = msgspec.field(default=None, name="karpenter.sh/do-not-disrupt")
     safe_to_evict: str | None = msgspec.field(default=None, name="cluster-autoscaler.kubernetes.io/safe-to-evict")
     deletion_cost: str | None = msgspec.field(default=None, name="controller.kubernetes.io/pod-deletion-cost")
+    paused: str | None = msgspec.field(default=None, name=PAUSED_ANNOTATION)
 
 
 POD_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(_Annotations))

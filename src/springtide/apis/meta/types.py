@@ -120,6 +120,9 @@ class KnativeCondition(View, kw_only=True):
 
 KnativeConditions = Annotated[tuple[KnativeCondition, ...], by_key("type")]
 
+PAUSED_ANNOTATION = "springtide.dev/paused"
+"""The annotation with which a user stops the reconciles of an object."""
+
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class DecodedPart(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

@@ -26,16 +26,22 @@ _FAMILIES = {
     "reserved_capacity": r"karpenter_reserved_capacity_(?:cpu|memory|pods)_(?:reserved|capacity|utilization)",
     "pending_capacity": r"karpenter_pending_capacity_schedulable_pods",
 }
+_QUOTED = r"(?:\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|`[^`]*+`)"
 _SELECTOR = (
     r"(?<![\w:]){metric}(?![\w:])\s*+"
-    r"(?:\{{(?P<matchers>(?:[^{{}}\"']|\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+')*+)\}})?"
+    rf"(?:\{{{{(?P<matchers>(?:[^{{{{}}}}\"'`]|{_QUOTED})*+)\}}}})?"
 )
 _ANY_SELECTOR = re.compile(_SELECTOR.format(metric=f"(?:{'|'.join(_FAMILIES.values())})"))
 _MATCHER = re.compile(
-    # An unclosed quote reaches to the end; otherwise every later matcher would be read to the end, too.
-    r"(?<!\w)(?P<label>\w++)\s*+(?P<operator>=~|!~|!=|=)\s*+(?P<quote>[\"'])"
-    r"(?P<value>(?:\\.|(?!(?P=quote)).)*+)(?:(?P=quote)|\\?\Z)"
+    rf"(?<!\w)(?P<label>\w++)\s*+(?P<operator>=~|!~|!=|=)\s*+(?P<value>{_QUOTED})",
+    re.DOTALL,
 )
+_ESCAPE = re.compile(
+    r"\\(?:(?P<letter>[abfnrtv\\\"'])|x(?P<byte>[0-9a-fA-F]{2})|(?P<octal>[0-7]{3})"
+    r"|u(?P<short>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})|(?P<invalid>.?))",
+    re.DOTALL,
+)
+_LETTERS = dict(zip("abfnrtv\\\"'", "\a\b\f\n\r\t\v\\\"'", strict=True))
 
 
 def query_reads(query: str, namespace: str | None, producer: MetricsProducer) -> bool:
@@ -58,8 +64,7 @@ def producers_named_in(query: str, namespace: str | None) -> Iterator[tuple[str 
         chosen = {"namespace": namespace}
         for matcher in _MATCHER.finditer(found["matchers"] or ""):
             if matcher["label"] in ("name", "namespace"):
-                exact = matcher["operator"] == "=" and "\\" not in matcher["value"]
-                chosen[matcher["label"]] = matcher["value"] if exact else None
+                chosen[matcher["label"]] = _value_of(matcher["value"]) if matcher["operator"] == "=" else None
         name = chosen.get("name")
         if name and chosen["namespace"] is not None:
             yield chosen["namespace"], name
@@ -87,13 +92,50 @@ def _matchers_select(matchers: str | None, namespace: str | None, producer: Metr
     )
 
 
-def _matches(operator: str, wanted: str, value: str) -> bool:
+def _matches(operator: str, written: str, value: str) -> bool:
+    wanted = _value_of(written)
+    if wanted is None:
+        return True
     if operator in ("=", "!="):
         return (wanted == value) is (operator == "=")
     try:
         return compile_pattern(wanted).matches(value) is (operator == "=~")
     except PatternError:
         return True
+
+
+def _value_of(written: str) -> str | None:
+    """Return the value of a string of PromQL, which has the escapes of Go; None where one is not valid."""
+    quote, text = written[0], written[1:-1]
+    if quote == "`":
+        return text
+    parts: list[bytes] = []
+    end = 0
+    try:
+        for found in _ESCAPE.finditer(text):
+            parts.append(text[end : found.start()].encode())
+            parts.append(_escaped(found, quote))
+            end = found.end()
+        parts.append(text[end:].encode())
+        return b"".join(parts).decode()
+    except ValueError:
+        return None
+
+
+def _escaped(found: re.Match[str], quote: str) -> bytes:
+    """Return the bytes of an escape; raises ValueError where it is not valid."""
+    match found.lastgroup:
+        case "letter" if found["letter"] not in "\"'" or found["letter"] == quote:
+            return _LETTERS[found["letter"]].encode()
+        case "byte":
+            return bytes([int(found["byte"], 16)])
+        case "octal":
+            return bytes([int(found["octal"], 8)])
+        case "short" | "long" as size:
+            return chr(int(found[size], 16)).encode()
+        case _:
+            msg = f"invalid escape {found.group()!r}"
+            raise ValueError(msg)
 
 
 def schedule_problems_with_calendars(

@@ -23,7 +23,8 @@ LISTED_DATES = 5
 def decide(calendar: Object, now: int, default_zone: str = "UTC") -> Decision[None]:
     """Decide what the status of a calendar says; calendars that name no zone use the default one."""
     written = {name: part for name, part in calendar.items() if name != "status"}
-    checked = check_structure(written, Calendar, ValidationContext(now=now, default_zone=default_zone))
+    context = ValidationContext(now=now, default_zone=default_zone, deep_search=False)
+    checked = check_structure(written, Calendar, context)
     errors = [problem for problem in checked.problems if problem.severity == "error"]
     if errors or not isinstance(checked.view, Calendar):
         return _unusable("Invalid", "; ".join(problem_message(problem) for problem in errors))

@@ -165,5 +165,5 @@ def _nano(quantities: Mapping[str, Quantity], name: str) -> int:
 
 
 def _belongs(node: NodeRecord, label: GroupLabel) -> bool:
-    """Return whether a node counts as one of a group: it has the label, is ready, and is not cordoned."""
+    """Return whether a node counts as one of a group: it has the label and is usable."""
     return node.is_usable and node.labels.get(label[0]) == label[1]

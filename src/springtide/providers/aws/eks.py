@@ -129,7 +129,7 @@ class EksNodeGroup(NodeGroup):
 def state_of(group: _Group, found: list[NodeView]) -> GroupState:
     """Derive the state of a group from its description and its nodes."""
     wanted = group.scaling_config.desired_size
-    ready = sum(node.is_usable and not node.is_terminating for node in found)
+    ready = sum(node.is_usable for node in found)
     reasons = [f"the group is {group.status}"] if group.status != _ACTIVE else []
     reasons += [_issue_text(one) for one in (group.health.issues if group.health is not None else None) or ()]
     if ready != wanted:
