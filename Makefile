@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
+# pip tells what it collects and installs, one package to a line; only what is there already is left out.
+PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-apiserver check format crds chart bench soak e2e clean
@@ -13,12 +15,14 @@ help: ## Show this help
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Springtide needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@echo "installing Springtide and its tools into $(VENV): the first run takes a minute"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) '.[dev]'
+	@echo "installed"
 	@touch $@
 
 $(VENV)/.bench-installed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
+	@$(PIP_INSTALL) '.[dev,bench]'
 	@touch $@
 
 run: $(VENV)/.installed ## Run the embedded cluster with all controllers and the examples; Ctrl-C ends it
