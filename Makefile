@@ -46,9 +46,9 @@ format: $(VENV)/.installed ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix .
 
 crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
-	$(BIN)/springtide crds --into charts/springtide/crds
+	$(BIN)/springtide crds --into charts/springtide/files/crds
 
-chart: $(VENV)/.installed ## Write the chart's roles and webhooks anew from what controllers declare
+chart: $(VENV)/.installed ## Write the chart's CRDs, roles and webhooks anew from the types and what controllers declare
 	$(BIN)/python tools/chart.py
 
 bench: $(VENV)/.bench-installed ## Measure side by side with the alternatives, in one run

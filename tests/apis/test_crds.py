@@ -235,7 +235,7 @@ def test_v1beta1_of_nodepool_is_not_served_where_nothing_converts() -> None:
 
 def test_the_chart_has_the_crds_of_the_types() -> None:
     """`make crds` writes them anew."""
-    folder = ROOT / "charts" / "springtide" / "crds"
+    folder = ROOT / "charts" / "springtide" / "files" / "crds"
     written = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.yaml")}
     assert written == crd_files(Flavour.EXTENDED)
 
