@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 SEED ?= 1
 COUNT ?= 200
+# pip tells what it collects and installs, one package to a line; only what is there already is left out.
+PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-apiserver check format crds chart mutants bench soak e2e clean
@@ -15,12 +17,14 @@ help: ## Show this help
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Springtide needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@echo "installing Springtide and its tools into $(VENV): the first run takes a minute"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) '.[dev]'
+	@echo "installed"
 	@touch $@
 
 $(VENV)/.bench-installed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
+	@$(PIP_INSTALL) '.[dev,bench]'
 	@touch $@
 
 run: $(VENV)/.installed ## Run the embedded cluster with all controllers and the examples; Ctrl-C ends it
@@ -44,9 +48,9 @@ format: $(VENV)/.installed ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix .
 
 crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
-	$(BIN)/springtide crds --into charts/springtide/crds
+	$(BIN)/springtide crds --into charts/springtide/files/crds
 
-chart: $(VENV)/.installed ## Write the chart's roles and webhooks anew from what controllers declare
+chart: $(VENV)/.installed ## Write the chart's CRDs, roles and webhooks anew from the types and what controllers declare
 	$(BIN)/python tools/chart.py
 
 mutants: $(VENV)/.installed ## Change the code at 200 random places and list the changes that no test notices (SEED=, COUNT=, FLAGS=)

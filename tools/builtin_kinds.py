@@ -80,7 +80,14 @@ INCLUDED: dict[str, tuple[IncludedKind, ...]] = {
         IncludedKind("Job", (), _ALL),
     ),
     "coordination.k8s.io/v1": (IncludedKind("Lease"),),
+    "networking.k8s.io/v1": (IncludedKind("NetworkPolicy", ("netpol",)),),
     "policy/v1": (IncludedKind("PodDisruptionBudget", ("pdb",)),),
+    "rbac.authorization.k8s.io/v1": (
+        IncludedKind("ClusterRole"),
+        IncludedKind("ClusterRoleBinding"),
+        IncludedKind("Role"),
+        IncludedKind("RoleBinding"),
+    ),
     "scheduling.k8s.io/v1": (IncludedKind("PriorityClass", ("pc",)),),
     "storage.k8s.io/v1": (
         IncludedKind("CSINode"),

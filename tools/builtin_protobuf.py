@@ -24,7 +24,9 @@ _PACKAGES = {
     "coordination.v1": "api/coordination/v1",
     "core.v1": "api/core/v1",
     "meta.v1": "apimachinery/pkg/apis/meta/v1",
+    "networking.v1": "api/networking/v1",
     "policy.v1": "api/policy/v1",
+    "rbac.v1": "api/rbac/v1",
     "scheduling.v1": "api/scheduling/v1",
     "storage.v1": "api/storage/v1",
 }
@@ -42,7 +44,9 @@ _ROOTS = (
     *(f"core.v1.{kind}" for kind in ("PersistentVolume", "PersistentVolumeClaim", "PodTemplate", "Secret", "Service")),
     *(f"core.v1.{kind}" for kind in ("ReplicationController", "ResourceQuota", "ServiceAccount")),
     "meta.v1.DeleteOptions",
+    "networking.v1.NetworkPolicy",
     *(f"policy.v1.{kind}" for kind in ("Eviction", "PodDisruptionBudget")),
+    *(f"rbac.v1.{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
     "scheduling.v1.PriorityClass",
     *(f"storage.v1.{kind}" for kind in ("CSINode", "StorageClass", "VolumeAttachment")),
 )

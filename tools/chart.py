@@ -1,10 +1,11 @@
-"""Generate the parts of the chart that follow from the code: roles, and the configurations of webhooks.
+"""Generate the parts of the chart that follow from the code: CRDs, roles, and the configurations of webhooks.
 
     python tools/chart.py
 
 Each file under `charts/springtide/files/roles` has the RBAC rules of one component, for the whole cluster and for the
 namespace of the release; templates create roles and bindings from them. `scaling.yaml` lists the controllers that scale
-targets of users, whose API groups are set in the values. `webhooks.yaml` has the webhook configurations; templates add
+targets of users, whose API groups are set in the values, and `kinds.yaml` the kinds that each controller acts on, whose
+CRDs are in the folder `crds`. `webhooks.yaml` has the webhook configurations; templates add
 the Service of the release. The output depends on the code only.
 """
 
@@ -14,10 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from springtide.apis.crds import Flavour, all_crds, crd_files
 from springtide.apis.yaml import dump
 from springtide.cluster.admission import PERMISSIONS as WEBHOOKS
 from springtide.cluster.admission import ServiceTarget, webhook_configurations
-from springtide.cluster.controller import Permission
+from springtide.cluster.controller import Controller, Permission
 from springtide.cluster.rbac import MANAGER_PERMISSIONS, rules_of
 from springtide.controllers import CONTROLLERS
 from springtide.metrics.external import PERMISSIONS as EXTERNAL_METRICS
@@ -44,8 +46,17 @@ def chart_files() -> dict[str, str]:
         path: rules_of(permissions).as_data() for path, permissions in permissions_by_file().items()
     }
     data["scaling.yaml"] = {"controllers": [kind.name for kind in CONTROLLERS if kind.scales]}
+    data["kinds.yaml"] = {kind.name: kinds_of(kind) for kind in CONTROLLERS}
     data["webhooks.yaml"] = {"configurations": list(webhook_configurations(_SOMEWHERE))}
-    return {path: _HEADER + dump(part) for path, part in data.items()}
+    crds = {f"crds/{name}": text for name, text in crd_files(Flavour.EXTENDED).items()}
+    return {path: _HEADER + dump(part) for path, part in data.items()} | crds
+
+
+def kinds_of(controller: type[Controller]) -> list[str]:
+    """List the kinds with a CRD of ours that a controller acts on; those that it only reads are not among them."""
+    ours = {definition["spec"]["names"]["kind"] for definition in all_crds(Flavour.EXTENDED)}
+    watched = [watch.cached.selection.resource.kind for watch in controller.watches if not watch.optional]
+    return [kind for kind in watched if kind in ours]
 
 
 def main() -> None:

@@ -177,4 +177,4 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(CalendarError) as caught:
         public_holidays("DE")
 
-    assert caught.value.hint == "pip install springtide[holidays]"
+    assert caught.value.hint == "pip install './springtide[holidays]', in the folder with the clone"

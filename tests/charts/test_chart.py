@@ -66,6 +66,24 @@ def test_webhooks_may_change_only_objects_with_their_names() -> None:
         assert rule.get("resourceNames") or rule["verbs"] == ["create"], rule
 
 
+def test_the_default_crds_are_those_of_kinds_with_a_controller() -> None:
+    """Every one has a file, and kinds without a controller are not among them."""
+    acted_on = yaml.safe_load((FILES / "kinds.yaml").read_text(encoding="utf-8"))
+    definitions = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (FILES / "crds").glob("*.yaml")]
+    kinds = {definition["spec"]["names"]["kind"] for definition in definitions}
+
+    assert sorted(acted_on) == sorted(kind.name for kind in CONTROLLERS)
+    assert {kind for listed in acted_on.values() for kind in listed} == {
+        "Calendar",
+        "CronFederatedHPA",
+        "Grant",
+        "HorizontalAutoscaler",
+        "MetricsProducer",
+        "ScalableNodeGroup",
+    }
+    assert {"NodePool", "FederatedHPA", "CapacityBuffer"} < kinds
+
+
 TEMPLATE = Path(__file__).parents[2] / "charts" / "springtide" / "templates" / "deployment.yaml"
 _ONLY_BY_HAND = {"--kubeconfig", "--context"}
 """In a pod, the service account selects the cluster."""
@@ -117,6 +135,9 @@ def test_the_defaults_are_valid() -> None:
         pytest.param("image.digest", "abc", id="invalid digest"),
         pytest.param("image.repository", "", id="no image"),
         pytest.param("webhook.enabled", True, id="unknown value"),
+        pytest.param("crds.kinds", "Calendar", id="kinds that are no list"),
+        pytest.param("crds.kinds", ["calendars"], id="a plural instead of a kind"),
+        pytest.param("extraVolumes", [{"emptyDir": {}}], id="a volume without a name"),
         pytest.param("metrics.serviceMonitor.every", "30s", id="unknown nested value"),
     ],
 )
@@ -131,6 +152,10 @@ def test_an_invalid_value_is_refused(path: str, value: Any) -> None:
         pytest.param("controllers", ["-calendar"], id="all but one"),
         pytest.param("webhooks.url", "https://localhost:9443", id="a URL"),
         pytest.param("image.digest", f"sha256:{'0' * 64}", id="a digest"),
+        pytest.param("crds.kinds", ["NodePool"], id="kinds of CRDs"),
+        pytest.param("crds.annotations", {"argocd.argoproj.io/sync-options": "Prune=false"}, id="annotations of CRDs"),
+        pytest.param("extraVolumes", [{"name": "ca", "secret": {"secretName": "ca"}}], id="a volume"),
+        pytest.param("extraVolumeMounts", [{"name": "ca", "mountPath": "/ca"}], id="a mount"),
         pytest.param("global", {"anything": True}, id="global values of a parent chart"),
     ],
 )

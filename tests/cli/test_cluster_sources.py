@@ -181,6 +181,14 @@ def test_unknown_names_suggest_similar_ones(ask: Run, name: str, message: str, h
     assert hint in problem["hint"]
 
 
+def test_an_object_of_another_namespace_is_found(ask: Run) -> None:
+    result = ask("check", "-n", "quiet", "horizontalautoscaler/web", "-o", "json")
+    assert result.exit_code == 2
+    (problem,) = problems(result.stdout)
+    assert problem["message"] == "there is no HorizontalAutoscaler `web` in namespace quiet"
+    assert problem["hint"] == "namespace shop has one: add `-n shop`"
+
+
 def test_kind_and_name_as_two_arguments_suggest_the_slash(ask: Run) -> None:
     output = ask("preview", "-n", "shop", "metricsproducer", "peak").stderr
     assert "write kind and name with a slash: metricsproducer/peak" in output

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.cli.conftest import Run
 
 from springtide import __version__
 from springtide.apis.crds import Flavour, all_crds
 from springtide.apis.yaml import Document, read
+from springtide.cli import main
 
 
 def test_help_lists_every_command(run: Run) -> None:
@@ -37,6 +39,33 @@ def test_an_unknown_command_suggests_a_similar_one(run: Run) -> None:
     result = run("chek", "x.yaml")
     assert result.exit_code == 2
     assert "Did you mean 'check'?" in result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("springtide ex", ["explain", "explain-budget"], id="command"),
+        pytest.param("springtide simulate --faults ", ["none", "light", "heavy"], id="value-of-an-option"),
+        pytest.param("springtide up --nod", ["--nodes"], id="option"),
+    ],
+)
+def test_shells_complete(shell: str, words: str, expected: list[str]) -> None:
+    *before, last = words.split(" ")
+    asked = {
+        "bash": {"COMP_WORDS": words, "COMP_CWORD": str(len(before))},
+        "zsh": {"COMP_WORDS": words, "COMP_CWORD": str(len(before))},
+        # fish names the word at the cursor itself.
+        "fish": {"COMP_WORDS": words, "COMP_CWORD": last},
+    }
+    environment = {"_SPRINGTIDE_COMPLETE": f"{shell}_complete", **asked[shell]}
+
+    result = CliRunner().invoke(main, prog_name="springtide", env=environment)
+
+    found = [
+        line.partition("\t")[0].partition(",")[2] if shell != "zsh" else line for line in result.output.splitlines()
+    ]
+    assert [line for line in found if line in expected] == expected
 
 
 def test_help_imports_no_command() -> None:

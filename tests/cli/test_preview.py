@@ -180,4 +180,6 @@ def test_missing_holidays_are_reported_and_other_lanes_are_drawn(run: Run, monke
     assert [problem["message"] for problem in producer["problems"]] == [
         "Calendar `german-holidays` cannot be evaluated"
     ]
-    assert "pip install springtide[holidays]" in [problem["hint"] for problem in calendar["problems"]]
+    assert "pip install './springtide[holidays]', in the folder with the clone" in [
+        problem["hint"] for problem in calendar["problems"]
+    ]

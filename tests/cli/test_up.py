@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
+import pty
 import re
+import select
 import signal
 import socket
 import stat
+import struct
+import subprocess
+import sys
+import termios
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -23,8 +31,9 @@ from springtide.assembly.staging import AppliedManifests, StagedObject
 from springtide.cli.up import ready_message
 from springtide.cluster.clock import Clock, ScaledClock, WallClock
 from springtide.cluster.errors import ApiError, Invalid
+from springtide.cluster.events import EVENTS
 from springtide.cluster.http import HttpTransport
-from springtide.cluster.resources import Key, Resource
+from springtide.cluster.resources import Key, Resource, Selection
 from springtide.cluster.transport import Write
 from springtide.controllers import CONTROLLERS
 
@@ -33,10 +42,17 @@ KINDS = ("Node", "Node", "Deployment", "Calendar", "Job", "Secret")
 STAGED = [StagedObject("a.yaml", 1, {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}) for kind in KINDS]
 
 
-def message(clock: Clock | None = None, applied: AppliedManifests | None = None, **options: Any) -> str:
+def message(
+    clock: Clock | None = None, applied: AppliedManifests | None = None, *, nodes: int = 2, **options: Any
+) -> str:
     settings = EmbeddedSettings(controllers=CONTROLLERS, **options)
     text = ready_message(
-        "https://127.0.0.1:7443", clock or WallClock(), settings, applied or AppliedManifests(), Path("/tmp/a b/c")
+        "https://127.0.0.1:7443",
+        clock or WallClock(),
+        settings,
+        applied or AppliedManifests(),
+        Path("/tmp/a b/c"),
+        nodes=nodes,
     )
     plain = click.unstyle(text)
     assert max(map(len, plain.splitlines())) <= 80
@@ -81,6 +97,47 @@ def test_manifests_and_refusals_are_counted() -> None:
     text = message(applied=AppliedManifests(STAGED, [(STAGED[0], Invalid("no"))]))
     assert "2 Node, 1 Deployment, 1 Calendar and 2 more" in text
     assert "1 Node, see above" in text
+
+
+def test_a_cluster_without_nodes_is_noted_with_the_fix() -> None:
+    without = message(nodes=0)
+
+    assert "nodes        none: pods stay Pending; `springtide up --nodes 3` creates three" in without
+    assert "nodes        2\n" in message(nodes=2)
+
+
+def producer(name: str, **metadata: Any) -> StagedObject:
+    value = {"apiVersion": "autoscaling.karpenter.sh/v1alpha1", "kind": "MetricsProducer"}
+    return StagedObject("a.yaml", 1, {**value, "metadata": {"name": name, **metadata}})
+
+
+@pytest.mark.parametrize(
+    ("objects", "hint"),
+    [
+        pytest.param([], "springtide explain KIND/NAME -n NAMESPACE", id="no-objects"),
+        pytest.param(STAGED, "springtide explain KIND/NAME -n NAMESPACE", id="other-kinds"),
+        pytest.param([producer("peak")], "springtide explain metricsproducer/peak", id="default-namespace"),
+        pytest.param(
+            [producer("peak", namespace="shop"), producer("b")],
+            "springtide explain metricsproducer/peak -n shop",
+            id="namespace-of-the-object",
+        ),
+        pytest.param(
+            [producer("p" * 63, namespace="n" * 63)],
+            f"springtide explain metricsproducer/{'p' * 63} -n {'n' * 63}",
+            id="long-names",
+        ),
+    ],
+)
+def test_hints_name_an_object_and_its_namespace(objects: list[StagedObject], hint: str) -> None:
+    settings = EmbeddedSettings(controllers=CONTROLLERS)
+    applied = AppliedManifests(objects)
+    text = click.unstyle(ready_message("https://a", WallClock(), settings, applied, Path("/c"), nodes=1))
+
+    hints = [line.partition("#")[0].strip() for line in text.splitlines()]
+    assert hint in hints
+    assert hint.replace("springtide explain", "kubectl describe").replace("/", " ") in hints
+    assert all(len(line) <= 80 for line in text.splitlines() if "nnn" not in line)
 
 
 @pytest.mark.parametrize("found", ["/usr/bin/kubectl", None], ids=["installed", "not installed"])
@@ -326,6 +383,82 @@ def test_a_fast_clock_does_not_go_back_after_kill_9_and_a_jump_to_the_present_is
     assert after <= parse_instant(stood[1]) < now
     assert f"--from {stood[1]}" in said
     assert said.index("stood at") < said.index("ready")
+
+
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+
+def test_nodes_are_kept_and_not_doubled_on_restart(tmp_path: Path) -> None:
+    async def nodes(transport: HttpTransport) -> dict[str, tuple[str, str]]:
+        items = (await transport.list(Selection(NODES))).items
+        return {
+            item["metadata"]["name"]: (item["metadata"]["uid"], item["status"]["capacity"]["cpu"]) for item in items
+        }
+
+    with up(tmp_path, "--data", tmp_path / "data", "--nodes", 2) as process:
+        before = process.ask(nodes)
+        _, said = process.end()
+    with up(tmp_path, "--data", tmp_path / "data", "--nodes", 3) as process:
+        after = process.ask(nodes)
+
+    assert list(before) == ["node-1", "node-2"]
+    assert {cpu for _, cpu in before.values()} == {"16"}
+    assert "nodes        2" in said
+    assert "\r" not in said
+    assert list(after) == ["node-1", "node-2", "node-3"]
+    assert before.items() <= after.items()
+
+
+def test_pods_that_fit_no_node_have_an_event(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(
+        SHOP.replace('image: "shop:1"', 'image: "shop:1", resources: {requests: {cpu: "99"}}')
+    )
+
+    async def messages(transport: HttpTransport) -> list[str]:
+        items = (await transport.list(Selection(EVENTS))).items
+        return [event["message"] for event in items if event["reason"] == "FailedScheduling"]
+
+    with up(tmp_path, tmp_path / "shop.yaml") as process:
+        found = process.ask(lambda transport: eventually(lambda: messages(transport)))
+
+    assert found[0].startswith("0/1 nodes are available: 1 ")
+
+
+def test_a_terminal_shows_a_line_that_is_redrawn(tmp_path: Path) -> None:
+    """The process runs on a pseudo terminal of 60 columns; Ctrl-C ends it in order."""
+    screen, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from springtide.cli import main; main()", "up", "--nodes", "2", "--port", "0"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**environment, "TERM": "xterm", "PYTHONWARNINGS": "error"},
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while shown.count(b" | 2 nodes | ") < 2:
+            assert time.monotonic() < deadline, shown
+            if select.select([screen], [], [], 1)[0]:
+                shown += os.read(screen, 4096)
+        process.send_signal(signal.SIGINT)
+        while select.select([screen], [], [], PATIENCE)[0]:
+            try:
+                shown += os.read(screen, 4096)
+            except OSError:
+                break
+    finally:
+        process.kill()
+        process.wait()
+        os.close(screen)
+
+    lines = [part for part in re.split(rb"\r\x1b\[J|\r\n", shown) if b" | 2 nodes" in part]
+    assert all(len(line) < 60 for line in lines), lines
+    assert b"stopping; a second Ctrl-C stops at once" in shown
+    assert process.returncode == 0
 
 
 def test_manifests_with_errors_start_nothing(run: Run, tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.assets import Assets
+from tests.e2e.control_plane import ControlPlane, running
 from tests.e2e.objects import calendar, conditions, read, read_all, remove, restore_crds, told_dates, write
 from tests.e2e.processes import Program, free_ports
 from tests.e2e.springtide_process import NAMESPACE, springtide, started
 from tests.e2e.waiting import eventually
 
+from springtide.apis.crds import Flavour, all_crds, crd_files
 from springtide.cluster.admission.configurations import VALIDATING
 from springtide.cluster.leader_election import NAME as LEASE
 from springtide.cluster.resources import Object
@@ -25,6 +27,9 @@ from springtide.cluster.resources import Object
 CHART = Path(__file__).parents[2] / "charts" / "springtide"
 RELEASE = "springtide"
 NAMES = ("charted", "mistaken")
+CALENDARS = "calendars.springtide.dev"
+GRANTS = "grants.springtide.dev"
+NO_SHORT_NAMES = {"op": "remove", "path": "/spec/names/shortNames"}
 
 
 def install(plane: ControlPlane, *arguments: str, **values: str) -> None:
@@ -37,8 +42,6 @@ def install(plane: ControlPlane, *arguments: str, **values: str) -> None:
         CHART,
         f"--namespace={NAMESPACE}",
         "--create-namespace",
-        # The tests have installed the CRDs by kubectl, and others need them after this release is gone.
-        "--skip-crds",
         *arguments,
         *(f"--set={name}={value}" for name, value in values.items()),
     )
@@ -105,6 +108,72 @@ def test_invalid_values_are_refused(plane: ControlPlane, values: dict[str, str],
 
     assert done.returncode
     assert words in done.stderr
+
+
+def test_crds_of_other_origin_are_left_as_they_are(plane: ControlPlane, released: Path) -> None:
+    """The tests have installed them by kubectl."""
+    owner = plane.kubectl("get", "crd", CALENDARS, "--output=jsonpath={.metadata.annotations}").stdout
+    notes = plane.run("helm", "get", "notes", RELEASE, f"--namespace={NAMESPACE}").stdout
+
+    assert "helm" not in owner
+    assert "left as they are:\n  cronfederatedhpas.autoscaling.karmada.io\n" in notes
+    assert "--set mode=observe" in notes
+
+
+def test_rendered_crds_are_those_of_the_types(plane: ControlPlane) -> None:
+    """Templates keep numbers, texts and orders as they are."""
+    kinds = ",".join(definition["spec"]["names"]["kind"] for definition in all_crds(Flavour.EXTENDED))
+    text = plane.run(
+        "helm", "template", RELEASE, CHART, "--show-only=templates/crds.yaml", f"--set=crds.kinds={{{kinds}}}"
+    )
+    rendered = {item["metadata"]["name"]: item for item in yaml.safe_load_all(text.stdout)}
+
+    assert {name: item["spec"] for name, item in rendered.items()} == {
+        definition["metadata"]["name"]: definition["spec"] for definition in all_crds(Flavour.EXTENDED)
+    }
+    assert {item["metadata"]["annotations"]["helm.sh/resource-policy"] for item in rendered.values()} == {"keep"}
+
+
+def crds_of_release(plane: ControlPlane) -> set[str]:
+    """Name the CRDs in the cluster that helm has installed."""
+    items = json.loads(plane.kubectl("get", "crds", "--output=json").stdout)["items"]
+    return {
+        item["spec"]["names"]["kind"]
+        for item in items
+        if (item["metadata"].get("annotations") or {}).get("meta.helm.sh/release-name") == RELEASE
+    }
+
+
+def test_crds_of_the_release_are_upgraded_and_never_removed(assets: Assets, tmp_path: Path) -> None:
+    acted_on = {
+        kind for kinds in yaml.safe_load((CHART / "files" / "kinds.yaml").read_text()).values() for kind in kinds
+    }
+    foreign = crd_files(Flavour.STOCK)["autoscaling.karmada.io_cronfederatedhpas.yaml"]
+    with running(assets, tmp_path, controllers=False) as plane:
+        plane.kubectl("apply", "--server-side", "-f", "-", text=foreign)
+        before = read(plane, "crd", "cronfederatedhpas.autoscaling.karmada.io")
+        install(plane)
+        installed = crds_of_release(plane)
+        assert read(plane, "crd", "cronfederatedhpas.autoscaling.karmada.io") == before
+        assert installed == acted_on - {"CronFederatedHPA"}
+
+        # Its controller is off now: an upgrade still has the CRD, and brings back what was changed in it.
+        plane.kubectl("patch", "crd", GRANTS, "--type=json", "--patch", json.dumps([NO_SHORT_NAMES]))
+        install(plane, "--force-conflicts", **{"controllers[0]": "calendar"})
+        grants = read(plane, "crd", GRANTS)
+        assert grants is not None
+        assert grants["spec"]["names"]["shortNames"] == ["grt"]
+        assert crds_of_release(plane) == installed
+
+        install(plane, "--force-conflicts", **{"crds.install": "false"})
+        assert crds_of_release(plane) == installed
+        install(plane, "--force-conflicts", **{"crds.kinds": "{CapacityBuffer}"})
+        assert crds_of_release(plane) == installed | {"CapacityBuffer"}
+
+        plane.run("helm", "uninstall", RELEASE, f"--namespace={NAMESPACE}")
+        assert crds_of_release(plane) == installed | {"CapacityBuffer"}
+        install(plane)
+        assert crds_of_release(plane) == installed | {"CapacityBuffer"}
 
 
 def test_the_chart_roles_are_sufficient(plane: ControlPlane, released: Path, tmp_path: Path) -> None:

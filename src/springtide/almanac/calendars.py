@@ -63,7 +63,7 @@ def _package() -> ModuleType:
         import holidays
     except ImportError:
         message = "the holidays package is not installed, expected it for a calendar that names a country"
-        raise CalendarError(message, "pip install springtide[holidays]") from None
+        raise CalendarError(message, "pip install './springtide[holidays]', in the folder with the clone") from None
     package: ModuleType = holidays
     return package
 

@@ -31,6 +31,10 @@ _TYPES = {
 _HEADER = "# Generated from the types of Springtide by `springtide crds`. Do not edit.\n"
 
 
+CATEGORY = "springtide"
+"""The category of all kinds of the extended flavour: `kubectl get springtide -A`."""
+
+
 class Flavour(StrEnum):
     """Which schema a CRD has."""
 
@@ -62,10 +66,14 @@ def crd(kind: Kind, flavour: Flavour) -> dict[str, Any]:
         "plural": kind.plural,
         "singular": kind.kind.lower(),
     }
-    if kind.short_names:
-        names["shortNames"] = list(kind.short_names)
-    if kind.categories:
-        names["categories"] = list(kind.categories)
+    short_names, categories = kind.short_names, kind.categories
+    if flavour is Flavour.EXTENDED:
+        short_names = (*short_names, *kind.own_short_names)
+        categories = tuple(dict.fromkeys((*categories, CATEGORY)))
+    if short_names:
+        names["shortNames"] = list(short_names)
+    if categories:
+        names["categories"] = list(categories)
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -188,6 +188,10 @@ class PrinterColumn:
     extension: bool = False
 
 
+MESSAGE = PrinterColumn("Message", "string", '.status.conditions[?(@.status!="True")].message', extension=True)
+"""The message of the first condition that is not True, for kinds whose conditions are True where all is well."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScaleSubresource:
     """The JSON paths of the scale subresource."""
@@ -225,11 +229,20 @@ class Kind:
     scope: Literal["Namespaced", "Cluster"]
     versions: tuple[KindVersion, ...]
     short_names: tuple[str, ...] = ()
+    """Short names of upstream's CRD."""
+    own_short_names: tuple[str, ...] = ()
+    """Further short names, of the extended CRD only."""
     categories: tuple[str, ...] = ()
+    """Categories of upstream's CRD; the extended CRD is in the category `springtide` as well."""
     status: bool = True
     scale: ScaleSubresource | None = None
     builtin: bool = False
     """Whether Kubernetes or another project defines it: Springtide only reads it."""
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names by which users refer to the kind: singular, plural and short names."""
+        return (self.kind.lower(), self.plural, *self.short_names, *self.own_short_names)
 
     def version(self, name: str) -> KindVersion | None:
         """Find a version by its name."""

@@ -12,7 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from springtide.apiserver.kinds import ServedKind
-from springtide.apiserver.names import label_problem, label_value_problem, qualified_name_problems, subdomain_problem
+from springtide.apiserver.names import (
+    label_problem,
+    label_value_problem,
+    path_segment_problems,
+    qualified_name_problems,
+    subdomain_problem,
+)
 from springtide.apiserver.values import instant
 from springtide.cluster.errors import BadRequest, StatusCause
 from springtide.cluster.resources import Object
@@ -67,6 +73,8 @@ _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePer
 _MAX_ANNOTATION_BYTES = 256 * 1024
 
 _NAMED_BY_LABELS = (("", "Namespace"), ("", "Service"))
+_NAMED_BY_PATH_SEGMENTS = "rbac.authorization.k8s.io"
+"""The group whose names may have colons, as in `system:node`."""
 
 _REFERENCE_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -185,12 +193,18 @@ def _shown(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.40}"
 
 
+def _object_name_problem(name: str, kind: ServedKind) -> str:
+    if kind.resource.group == _NAMED_BY_PATH_SEGMENTS:
+        return ", ".join(path_segment_problems(name))
+    by_label = (kind.resource.group, kind.resource.kind) in _NAMED_BY_LABELS
+    return label_problem(name) if by_label else subdomain_problem(name)
+
+
 def metadata_problems(metadata: Object, old: Object | None, kind: ServedKind) -> Iterator[StatusCause]:
     """Yield what is wrong with metadata, given the metadata before the write."""
     if old is None:
         name = metadata["name"]
-        by_label = (kind.resource.group, kind.resource.kind) in _NAMED_BY_LABELS
-        if problem := label_problem(name) if by_label else subdomain_problem(name):
+        if problem := _object_name_problem(name, kind):
             yield _invalid("metadata.name", name, problem)
         if problem and (prefix := metadata.get("generateName")):
             yield _invalid("metadata.generateName", prefix, problem)

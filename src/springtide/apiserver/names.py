@@ -100,6 +100,13 @@ def qualified_name_problem(text: str) -> str:
     return problems[0] if problems else ""
 
 
+def path_segment_problems(text: str) -> tuple[str, ...]:
+    """Return everything that keeps a name from being one segment of a path."""
+    if text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{part}'" for part in "/%" if part in text)
+
+
 @lru_cache(maxsize=4096)
 def label_value_problem(text: str) -> str:
     """Return what is wrong with a label value."""

@@ -54,6 +54,10 @@ _CREATED_BY_UPDATE = {
     ("", "Service"),
     ("coordination.k8s.io", "Lease"),
     ("node.k8s.io", "RuntimeClass"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("rbac.authorization.k8s.io", "Role"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
 }
 """The built-in kinds of which an update without a stored object creates one."""
 

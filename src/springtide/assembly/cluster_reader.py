@@ -106,9 +106,20 @@ class ReadableCluster:
         if resource.namespaced and not others:
             with suppress(ApiError):  # reading namespaces may be forbidden
                 await self.expect_namespace(namespace)
+        elsewhere = await self._namespaces_with(resource, name) if resource.namespaced else []
         close = nearest(name, others)
         hint = f"did you mean {close}?" if close else "" if others else f"there is none{where} at all"
+        if elsewhere:
+            hint = f"namespace {elsewhere[0]} has one: add `-n {elsewhere[0]}`"
         raise UnknownNameError(f"there is no {resource.kind} `{name}`{where}", hint)
+
+    async def _namespaces_with(self, resource: Resource, name: str) -> Sequence[str]:
+        """List the namespaces that have an object of this name, as far as the rights reach."""
+        try:
+            items = await self.list(resource)
+        except ApiError:
+            return []
+        return [item["metadata"]["namespace"] for item in items if item["metadata"]["name"] == name]
 
     async def expect_namespace(self, name: str) -> None:
         """Raise `UnknownNameError` where the namespace does not exist."""

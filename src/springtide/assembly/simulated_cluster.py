@@ -19,6 +19,8 @@ from springtide.simulator.trace import TraceEntry
 
 _PASSIVE_KINDS = frozenset(
     {
+        "ClusterRole",
+        "ClusterRoleBinding",
         "ConfigMap",
         "ControllerRevision",
         "CustomResourceDefinition",
@@ -27,9 +29,12 @@ _PASSIVE_KINDS = frozenset(
         "LimitRange",
         "MutatingWebhookConfiguration",
         "Namespace",
+        "NetworkPolicy",
         "PersistentVolume",
         "PodTemplate",
         "PriorityClass",
+        "Role",
+        "RoleBinding",
         "Secret",
         "Service",
         "ServiceAccount",

@@ -8,6 +8,7 @@ or third attempt; staging makes one attempt enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,9 @@ from springtide.apis.crds import Flavour, all_crds
 from springtide.apiserver import builtin
 from springtide.assembly.manifests import CheckedManifests
 from springtide.cluster.errors import AlreadyExists, ApiError
-from springtide.cluster.resources import Key, Resource
+from springtide.cluster.resources import NODES, Key, Resource
 from springtide.cluster.transport import Patch, Transport, Write
+from springtide.simulator.behaviours.settings import BOOT_SECONDS
 
 _FIRST = (
     "CustomResourceDefinition",
@@ -123,6 +125,28 @@ def _apply_order(staged: StagedObject) -> int:
     return len(_FIRST) + (1 + _LAST.index(kind) if kind in _LAST else 0)
 
 
+_NODE_CAPACITY = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}
+_NODE_ZONES = ("zone-a", "zone-b", "zone-c")
+_BOOT_SECONDS = "3"
+
+
+async def create_nodes(transport: Transport, count: int, *, manager: str) -> None:
+    """Create the simulated nodes `node-1` to `node-COUNT`, except those that exist."""
+    for number in range(1, count + 1):
+        node = {
+            "apiVersion": NODES.api_version,
+            "kind": NODES.kind,
+            "metadata": {
+                "name": f"node-{number}",
+                "labels": {"topology.kubernetes.io/zone": _NODE_ZONES[(number - 1) % len(_NODE_ZONES)]},
+                "annotations": {BOOT_SECONDS: _BOOT_SECONDS},
+            },
+            "status": {"capacity": _NODE_CAPACITY},
+        }
+        with suppress(AlreadyExists):
+            await transport.create(NODES, node, Write(manager, "--nodes asks for it"))
+
+
 _NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
@@ -170,7 +194,5 @@ async def apply(
 
 
 async def _ensure_namespace(transport: Transport, name: str, write: Write) -> None:
-    try:
+    with suppress(AlreadyExists):
         await transport.create(_NAMESPACES, {"metadata": {"name": name}}, write)
-    except AlreadyExists:
-        return

@@ -68,7 +68,8 @@ def show_failure(message: str) -> int:
 
 def show_missing_packages(doing: str, missing: ModuleNotFoundError) -> int:
     """Say how to install the packages of an embedded cluster; returns the exit code."""
-    click.echo(f"{doing} needs more packages ({missing.name}): pip install 'springtide[embedded]'", err=True)
+    install = "pip install './springtide[embedded]', in the folder with the clone"
+    click.echo(f"{doing} needs more packages ({missing.name}): {install}", err=True)
     return 1
 
 

@@ -95,13 +95,9 @@ def read_and_check(
 def _with_cluster_hint(unread: UnreadableSource) -> UnreadableSource:
     """Suggest `--cluster` where a missing file has the name of a kind."""
     word = unread.name.partition("/")[0].lower()
-    if Path(unread.name).exists() or not any(word in _names(kind) for kind in scheme.KINDS):
+    if Path(unread.name).exists() or not any(word in kind.all_names for kind in scheme.KINDS):
         return unread
     return replace(unread, hint=f"`--cluster {unread.name}` reads it from a cluster")
-
-
-def _names(kind: Kind) -> tuple[str, ...]:
-    return (kind.kind.lower(), kind.plural, *kind.short_names)
 
 
 @dataclass(frozen=True, slots=True)

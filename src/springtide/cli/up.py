@@ -31,11 +31,17 @@ if TYPE_CHECKING:
     from springtide.assembly.embedded_cluster import EmbeddedSettings, SkippedTime
     from springtide.assembly.services import MetricSourceSettings
     from springtide.assembly.staging import AppliedManifests, StagedObject
+    from springtide.cli.live_line import LiveLine
 
 
 _SHOWN_KINDS = 3
 _WIDTH = 80
 _INDENT = 15
+_MARGINS = 6
+"""The columns of a hint beside its command and its comment."""
+_EXPLAINED = ("MetricsProducer", "HorizontalAutoscaler", "CronFederatedHPA", "ScalableNodeGroup")
+"""Kinds of which the hints name an object."""
+_DEFAULT_NAMESPACE = "default"
 _KUBECTL = "https://kubernetes.io/docs/tasks/tools"
 
 
@@ -46,24 +52,44 @@ def ready_message(
     applied: AppliedManifests,
     kubeconfig: Path,
     *,
+    nodes: int,
     metrics_url: str = "",
 ) -> str:
     """Write what to know about the cluster; the first line has the address."""
     ready = f"{click.style('ready', fg='green', bold=True)}: the API server is {url}"
-    named = [*_facts(clock, settings, applied), *([("metrics", f"{metrics_url}/metrics")] if metrics_url else [])]
+    named = [*_facts(clock, settings, applied, nodes)]
+    named += [("metrics", f"{metrics_url}/metrics")] if metrics_url else []
+    kind, name, flag = _example(applied)
     facts = [line for name, fact in named for line in _lines(name, fact)]
     commands = [
         (f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}", "in another terminal"),
-        ("kubectl get nodes,metricsproducers,cronfhpa -A", ""),
+        ("kubectl get nodes,springtide -A", "all there is"),
         ("kubectl get pods -A --watch", "what happens"),
-        ("kubectl describe metricsproducers", "why: see the conditions"),
-        ("springtide explain KIND/NAME", "why, and what comes next"),
+        (f"kubectl describe {kind} {name}{flag}", "why: see the conditions"),
+        (f"springtide explain {kind}/{name}{flag}", "why, and what comes next"),
         ("kubectl explain metricsproducer.spec", "every field of every kind"),
         ("kubectl apply -f FILE", "validated by webhooks"),
     ]
-    width = max(len(line) for line, why in commands[1:] if why)
-    tips = [f"  {line:{width}}  {click.style(f'# {why}', dim=True)}" if why else f"  {line}" for line, why in commands]
+    # A longer command has its comment to itself, so that lines have no more columns than a terminal.
+    width = max(len(line) for line, why in commands[1:] if len(line) + len(why) <= _WIDTH - _MARGINS)
+    tips = [_tip(line, why, width) for line, why in commands]
     return "\n".join([ready, *facts, "", *tips, "", "Ctrl-C stops it."])
+
+
+def _tip(line: str, why: str, width: int) -> str:
+    comment = click.style(f"# {why}", dim=True)
+    return f"  {line:{width}}  {comment}" if max(len(line), width) + len(why) <= _WIDTH - _MARGINS else f"  {line}"
+
+
+def _example(applied: AppliedManifests) -> tuple[str, str, str]:
+    """Choose an object for the hints: its kind and name, and the option that names its namespace."""
+    for staged in applied.objects:
+        metadata = staged.value["metadata"]
+        if staged.kind[1] in _EXPLAINED and metadata.get("name"):
+            namespace = metadata.get("namespace", _DEFAULT_NAMESPACE)
+            flag = "" if namespace == _DEFAULT_NAMESPACE else f" -n {namespace}"
+            return staged.kind[1].lower(), metadata["name"], flag
+    return "KIND", "NAME", " -n NAMESPACE"
 
 
 def _lines(name: str, fact: str) -> Iterator[str]:
@@ -74,9 +100,12 @@ def _lines(name: str, fact: str) -> Iterator[str]:
         yield f"  {name if number == 0 else '':<12} {line}"
 
 
-def _facts(clock: Clock, settings: EmbeddedSettings, applied: AppliedManifests) -> Iterator[tuple[str, str]]:
+def _facts(
+    clock: Clock, settings: EmbeddedSettings, applied: AppliedManifests, nodes: int
+) -> Iterator[tuple[str, str]]:
     yield "controllers", ", ".join(controller.name for controller in settings.controllers)
     yield "manifests", _count_by_kind(applied.objects)
+    yield "nodes", str(nodes) if nodes else "none: pods stay Pending; `springtide up --nodes 3` creates three"
     if applied.refused:
         yield "refused", f"{_count_by_kind([staged for staged, _ in applied.refused])}, see above"
     yield "data", f"in {settings.data}" if settings.data is not None else "in memory only; --data DIR keeps them"
@@ -119,6 +148,13 @@ _MANAGER = "springtide-up"
     help="The folder of the cluster's data, with which the next `up` continues. Without it, data are in memory only.",
 )
 @click.option(
+    "--nodes",
+    type=click.IntRange(0, 1000),
+    default=0,
+    metavar="N",
+    help="Create N simulated nodes of 16 CPUs and 64 GiB, node-1 to node-N, except those that exist.",
+)
+@click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
@@ -158,6 +194,7 @@ _MANAGER = "springtide-up"
 def command(
     paths: tuple[str, ...],
     data: Path | None,
+    nodes: int,
     host: str,
     port: int | None,
     speed: float,
@@ -177,6 +214,7 @@ def command(
 
     \b
       springtide up examples/*.yaml
+      springtide up shop.yaml --nodes 3                   with nodes for its pods
       springtide up manifests/ --data ~/.springtide       keep it across restarts
       springtide up examples/*.yaml --speed 600           ten minutes in a second
       springtide up examples/*.yaml --speed 3600 --from 2026-12-23
@@ -189,6 +227,7 @@ def command(
     begins = parse_moment(start, load_zone(default_timezone), "--from") if start is not None else None
     try:
         from springtide.assembly.embedded_cluster import EmbeddedSettings
+        from springtide.cli.live_line import live_line
         from springtide.controllers import CONTROLLERS
     except ModuleNotFoundError as missing:
         raise SystemExit(show_missing_packages("an embedded cluster", missing)) from None
@@ -209,18 +248,26 @@ def command(
         sources=sources,
         metrics_port=metrics_port,
     )
-    configure(sys.stderr, log_level, log_format)
-    raise SystemExit(_host(settings, prepared.objects, kubeconfig))
+    with live_line() as line:
+        configure(sys.stderr, log_level, log_format)
+        code = _host(settings, prepared.objects, kubeconfig, nodes, line)
+    raise SystemExit(code)
 
 
-def _host(settings: EmbeddedSettings, objects: tuple[StagedObject, ...], kubeconfig: Path | None) -> int:
+def _host(
+    settings: EmbeddedSettings,
+    objects: tuple[StagedObject, ...],
+    kubeconfig: Path | None,
+    nodes: int,
+    line: LiveLine | None,
+) -> int:
     from springtide.apiserver.journal import JournalError
     from springtide.cluster.errors import ServerError
     from springtide.cluster.serving import ServingFailed
 
     try:
         with kubeconfig_file(kubeconfig, settings.data) as file:
-            return run_until_signalled(lambda stop: _up(stop, settings, objects, file))
+            return run_until_signalled(lambda stop: _up(stop, settings, objects, file, nodes, line))
     except ServingFailed as failure:
         return show_failure(f"{failure}; --host and --port choose another address")
     except (JournalError, ServerError, OSError) as failure:
@@ -242,22 +289,30 @@ def _show_skip(skipped: SkippedTime) -> None:
 
 
 async def _up(
-    stop: asyncio.Event, settings: EmbeddedSettings, objects: tuple[StagedObject, ...], file: KubeconfigFile
+    stop: asyncio.Event,
+    settings: EmbeddedSettings,
+    objects: tuple[StagedObject, ...],
+    file: KubeconfigFile,
+    nodes: int,
+    line: LiveLine | None,
 ) -> int:
     from springtide.assembly.embedded_cluster import run_embedded_cluster
-    from springtide.assembly.staging import apply
+    from springtide.assembly.staging import apply, create_nodes
+    from springtide.cli.live_line import ClusterActivity, show_activity
     from springtide.simulator.bootstrap import resource_of
 
     async with AsyncExitStack() as stack:
         with cancelled_on_stop(stop):
             cluster = await stack.enter_async_context(run_embedded_cluster(settings, before_skip=_show_skip))
             server = cluster.cluster.server
+            await create_nodes(cluster.transport, nodes, manager=_MANAGER)
             applied = await apply(
                 cluster.transport, objects, lambda kind, version: resource_of(server, kind, version), manager=_MANAGER
             )
         for staged, refusal in applied.refused:
             show_refusal(staged, refusal.message)
         file.write(cluster.kubeconfig())
+        activity = ClusterActivity(server)
         click.echo(
             ready_message(
                 cluster.serving.url,
@@ -265,8 +320,12 @@ async def _up(
                 settings,
                 applied,
                 file.path,
+                nodes=activity.nodes,
                 metrics_url=cluster.metrics_url,
             )
         )
+        drawing = asyncio.create_task(show_activity(line, activity, cluster.cluster.clock)) if line else None
         await stop.wait()
+        if drawing is not None:
+            drawing.cancel()
     return 0

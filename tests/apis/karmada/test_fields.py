@@ -31,7 +31,12 @@ from springtide.apis.schema import schema_of
             {"at", "maxDelaySeconds", "calendars"},
             id="rule",
         ),
-        pytest.param(types.CronFederatedHPAStatus, {"executionHistories"}, {"conditions"}, id="status"),
+        pytest.param(
+            types.CronFederatedHPAStatus,
+            {"executionHistories"},
+            {"conditions", "nextExecutionTime", "lastExecutionTime"},
+            id="status",
+        ),
         pytest.param(
             types.ExecutionHistory,
             {"ruleName", "nextExecutionTime", "successfulExecutions", "failedExecutions"},

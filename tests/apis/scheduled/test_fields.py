@@ -89,12 +89,12 @@ def test_kinds() -> None:
     described = {kind.kind: (kind.plural, [column.name for column in kind.versions[0].columns]) for kind in KINDS}
 
     assert described == {
-        "MetricsProducer": ("metricsproducers", ["current", "next", "next-time", "ready", "age"]),
+        "MetricsProducer": ("metricsproducers", ["current", "next", "next-time", "ready", "age", "Message"]),
         "HorizontalAutoscaler": (
             "horizontalautoscalers",
-            ["min", "desired", "max", "ready", "last-scale-time", "age"],
+            ["min", "desired", "max", "ready", "last-scale-time", "age", "Message"],
         ),
-        "ScalableNodeGroup": ("scalablenodegroups", ["desired", "current", "type", "ready", "age"]),
+        "ScalableNodeGroup": ("scalablenodegroups", ["desired", "current", "type", "ready", "age", "Message"]),
     }
 
 

@@ -128,7 +128,7 @@ def test_a_calendar_without_zone_is_shown_in_the_one_asked_for() -> None:
 def test_public_holidays() -> None:
     """Berlin rests on the eighth of March, other parts of Germany do not."""
     if importlib.util.find_spec("holidays") is None:
-        pytest.skip("needs the holidays package: pip install springtide[holidays]")
+        pytest.skip("needs the holidays package: pip install './springtide[holidays]', in the folder with the clone")
     march = ("2026-03-01T00:00:00Z", "2026-03-31T00:00:00Z")
 
     assert lane_of({"holidays": {"country": "DE", "subdivision": "BE"}}, *march) == [

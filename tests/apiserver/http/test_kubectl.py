@@ -197,7 +197,7 @@ def test_auth_whoami_and_can_i(kubectl: Kubectl) -> None:
         pytest.param(("logs", "lonely"), "there are no logs", id="logs"),
         pytest.param(("exec", "lonely", "--", "ls"), "nothing can be executed", id="exec"),
         pytest.param(("create", "token", "default"), "issues no tokens", id="service account token"),
-        pytest.param(("get", "clusterroles"), "doesn't have a resource type", id="roles"),
+        pytest.param(("get", "certificatesigningrequests"), "doesn't have a resource type", id="signing-requests"),
         pytest.param(("top", "pods"), "Metrics API not available", id="top"),
     ],
 )

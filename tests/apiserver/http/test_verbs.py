@@ -159,7 +159,7 @@ def test_an_executor_may_add_warnings() -> None:
         pytest.param("GET", "/api/v1/namespaces/default/poems", 404, id="unknown kind"),
         pytest.param("GET", f"{CONFIGS}/a/scale", 404, id="unknown subresource"),
         pytest.param("GET", f"{PODS}/p/log", 501, id="logs"),
-        pytest.param("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles", 404, id="roles"),
+        pytest.param("GET", "/apis/certificates.k8s.io/v1/certificatesigningrequests", 404, id="signing-requests"),
         pytest.param("GET", "/apis/nowhere.example.com/v1/things", 404, id="unknown group"),
     ],
 )

@@ -188,7 +188,7 @@ def test_missing_holidays_package_is_reported(monkeypatch: pytest.MonkeyPatch) -
 def test_public_holidays_are_days_of_the_calendar() -> None:
     """Christmas Day is a holiday in Germany, Christmas Eve is not."""
     if importlib.util.find_spec("holidays") is None:
-        pytest.skip("needs the holidays package: pip install springtide[holidays]")
+        pytest.skip("needs the holidays package: pip install './springtide[holidays]', in the folder with the clone")
 
     decision = at("2026-12-24T12:00:00Z", holidays={"country": "DE"})
 

@@ -153,6 +153,7 @@ def test_history_is_removed_with_its_rule() -> None:
     )
 
     status = outcome.object("CronFederatedHPA", "daily")["status"]
+    assert (status["nextExecutionTime"], "lastExecutionTime" in status) == ("2026-06-06T08:30:00Z", False)
     assert status["executionHistories"] == [{"ruleName": "renamed", "nextExecutionTime": "2026-06-06T08:30:00Z"}]
     assert list(msgspec.json.decode(cursor(outcome))) == ["renamed"]
 

@@ -11,6 +11,7 @@ from springtide.controllers.cron_federated_hpa.history import (
     HistoryLimits,
     RuleFailure,
     RuleSuccess,
+    execution_times,
     histories_in,
     listed,
     newest_in,
@@ -110,3 +111,18 @@ def test_records_from_the_future_are_dropped_first() -> None:
     assert [one["scheduleTime"] for one in written["failedExecutions"]] == [format_instant(at) for at in (50, 40, 5000)]
     assert newest_in(before, 1000) == 40
     assert newest_in({"failedExecutions": [entry(5000)]}, 1000) is None
+
+
+def test_execution_times_are_the_next_and_the_last_of_all_rules() -> None:
+    """A failed execution has changed nothing; an invalid time of a record is ignored."""
+    histories: list[Object] = [
+        {"ruleName": "a", "nextExecutionTime": format_instant(90), "successfulExecutions": [entry(40), entry(30)]},
+        {"ruleName": "b", "nextExecutionTime": format_instant(80), "failedExecutions": [entry(70)]},
+        {"ruleName": "c", "successfulExecutions": [entry(50), entry(10) | {"executionTime": "soon"}]},
+    ]
+
+    assert execution_times(histories) == {
+        "nextExecutionTime": format_instant(80),
+        "lastExecutionTime": format_instant(50),
+    }
+    assert execution_times([{"ruleName": "d"}]) == {"nextExecutionTime": None, "lastExecutionTime": None}

@@ -217,7 +217,10 @@ def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     failure = _read(SqsQueueReader(), _arn())
 
     assert isinstance(failure, QueueError)
-    assert (failure.reason, str(failure)) == ("NotInstalled", "queues of AWS need boto3: install springtide[aws]")
+    assert (failure.reason, str(failure)) == (
+        "NotInstalled",
+        "queues of AWS need boto3: pip install './springtide[aws]', in the folder with the clone",
+    )
 
 
 def test_the_target_is_the_arn() -> None:

@@ -10,10 +10,12 @@ from tests.simulator.behaviours.cluster import Cluster, NeedlessConflicts, node,
 
 from springtide.apiserver.direct import DirectTransport
 from springtide.cluster.errors import Forbidden
+from springtide.cluster.events import EVENTS
 from springtide.cluster.resources import NODES, PODS, Object, Resource
 from springtide.simulator import behaviours
 
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 SMALL = [node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="2")]
 TAINTED = [node("a", spec={"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}), node("b", cpu="100m")]
 TOLERATION = {"key": "gpu", "operator": "Equal", "value": "yes"}
@@ -104,6 +106,76 @@ def test_an_unschedulable_pod_reports_why(nodes: list[Object], spec: dict[str, A
         reported = scheduled(cluster.get(PODS, "p"))
         assert (reported["status"], reported["reason"], reported["message"]) == ("False", "Unschedulable", message)
         assert "nodeName" not in cluster.get(PODS, "p")["spec"]
+
+    play(story)
+
+
+def events_about(cluster: Cluster, kind: str) -> list[Object]:
+    return [event for event in cluster.all(EVENTS) if event["involvedObject"]["kind"] == kind]
+
+
+def test_an_unschedulable_pod_has_one_event_with_the_latest_message() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a", cpu="1"))
+        await cluster.passes(60)
+        cluster.create(PODS, pod("p", cpu="3"))
+        await cluster.passes(30)
+        (first,) = events_about(cluster, "Pod")
+        cluster.create(NODES, node("b", cpu="2"))
+        await cluster.passes(90)
+        found = events_about(cluster, "Pod")
+        latest = max(found, key=lambda event: str(event["lastTimestamp"]))
+        assert (first["type"], first["reason"]) == ("Warning", "FailedScheduling")
+        assert first["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+        assert latest["message"] == "0/2 nodes are available: 2 Insufficient cpu."
+        # The second event was of the time in which the new node was not ready, which is another reason.
+        assert [event["count"] for event in found if event["message"] == latest["message"]] == [2]
+        assert len(found) == 2
+        cluster.create(NODES, node("c", cpu="4"))
+        await cluster.passes(90)
+        assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+
+    play(story)
+
+
+def test_many_unschedulable_pods_of_one_owner_have_few_events() -> None:
+    """Ten pods have events of their own; one about the owner, which is counted, covers the others."""
+
+    def replicas(count: int) -> Object:
+        template = {"metadata": {"labels": {"app": "a"}}, "spec": pod("any", cpu="3")["spec"]}
+        spec = {"replicas": count, "selector": {"matchLabels": {"app": "a"}}, "template": template}
+        return {"metadata": {"name": "web"}, "spec": spec}
+
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a", cpu="1"))
+        await cluster.passes(60)
+        cluster.create(REPLICA_SETS, replicas(60))
+        await cluster.passes(60)
+        (event,) = events_about(cluster, "ReplicaSet")
+        assert len(cluster.all(PODS)) == 60
+        assert len(events_about(cluster, "Pod")) == 10
+        assert event["involvedObject"]["name"] == "web"
+        assert event["message"] == (
+            "more than 10 pods cannot be scheduled, the others have no event: 0/1 nodes are available: 1 Insufficient"
+            " cpu."
+        )
+
+        # A pod that is gone makes room for the event of another one.
+        before = {event["metadata"]["name"] for event in events_about(cluster, "Pod")}
+        for name in {event["involvedObject"]["name"] for event in events_about(cluster, "Pod")}:
+            cluster.delete(PODS, name)
+        await cluster.passes(60)
+        assert {event["metadata"]["name"] for event in events_about(cluster, "Pod")} - before
+
+    play(story)
+
+
+def test_a_pod_with_scheduling_gates_has_no_event() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(PODS, pod("p", schedulingGates=[{"name": "example.com/later"}]))
+        await cluster.passes(60)
+        assert scheduled(cluster.get(PODS, "p"))["reason"] == "SchedulingGated"
+        assert cluster.all(EVENTS) == []
 
     play(story)
 

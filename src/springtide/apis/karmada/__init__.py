@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from springtide.apis.karmada.cron import CronFederatedHPA, fixes, forecast_rules, forecast_valid_rules
 from springtide.apis.karmada.federated import FederatedHPA
-from springtide.apis.kinds import Kind, KindVersion, PrinterColumn
+from springtide.apis.kinds import MESSAGE, Kind, KindVersion, PrinterColumn
 
 __all__ = ["KINDS", "fixes"]
 
@@ -28,7 +28,14 @@ KINDS: tuple[Kind, ...] = (
                 name="v1alpha1",
                 view=CronFederatedHPA,
                 storage=True,
-                columns=(*_TARGET_COLUMNS, _AGE),
+                columns=(
+                    *_TARGET_COLUMNS,
+                    PrinterColumn("NEXT", "string", ".status.nextExecutionTime", extension=True),
+                    PrinterColumn("LAST", "date", ".status.lastExecutionTime", extension=True),
+                    PrinterColumn("READY", "string", ".status.conditions[?(@.type=='Ready')].status", extension=True),
+                    _AGE,
+                    MESSAGE,
+                ),
                 forecaster=forecast_rules,
                 partial_forecaster=forecast_valid_rules,
             ),

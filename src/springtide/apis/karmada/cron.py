@@ -166,6 +166,10 @@ class CronFederatedHPAStatus(View, kw_only=True):
     """The executions of the rules."""
 
     execution_histories: Annotated[tuple[ExecutionHistory, ...] | None, doc("One entry for each rule.")] = None
+    next_execution_time: Annotated[Time | None, doc("When the next rule fires."), extension] = None
+    last_execution_time: Annotated[
+        Time | None, doc("When a rule was applied last, of the executions that the histories have."), extension
+    ] = None
     conditions: Annotated[
         Conditions | None,
         doc("Whether the rules are in force, and whether other autoscalers scale the target."),

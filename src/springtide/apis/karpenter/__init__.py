@@ -43,6 +43,7 @@ KINDS: tuple[Kind, ...] = (
         kind="NodePool",
         plural="nodepools",
         scope="Cluster",
+        own_short_names=("npool",),
         categories=("karpenter",),
         scale=ScaleSubresource(".spec.replicas", ".status.nodes"),
         versions=(
@@ -73,6 +74,7 @@ KINDS: tuple[Kind, ...] = (
         kind="NodeClaim",
         plural="nodeclaims",
         scope="Cluster",
+        own_short_names=("nclaim",),
         categories=("karpenter",),
         versions=(
             KindVersion("v1", types.NodeClaim, storage=True, columns=_CLAIM_COLUMNS),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from springtide.apis.kinds import Kind, KindVersion, PrinterColumn, ScaleSubresource
+from springtide.apis.kinds import MESSAGE, Kind, KindVersion, PrinterColumn, ScaleSubresource
 from springtide.apis.scheduled.aliases import fixes, read_producer
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
@@ -22,6 +22,7 @@ KINDS: tuple[Kind, ...] = (
         kind="MetricsProducer",
         plural="metricsproducers",
         scope="Namespaced",
+        own_short_names=("mprod",),
         versions=(
             KindVersion(
                 name="v1alpha1",
@@ -33,6 +34,7 @@ KINDS: tuple[Kind, ...] = (
                     PrinterColumn("next-time", "string", ".status.scheduledCapacity.nextValueTime", extension=True),
                     _READY,
                     _AGE,
+                    MESSAGE,
                 ),
                 normalizer=read_producer,
                 forecaster=forecast_schedule,
@@ -44,6 +46,7 @@ KINDS: tuple[Kind, ...] = (
         kind="HorizontalAutoscaler",
         plural="horizontalautoscalers",
         scope="Namespaced",
+        own_short_names=("hauto",),
         versions=(
             KindVersion(
                 name="v1alpha1",
@@ -56,6 +59,7 @@ KINDS: tuple[Kind, ...] = (
                     _READY,
                     PrinterColumn("last-scale-time", "string", ".status.lastScaleTime"),
                     _AGE,
+                    MESSAGE,
                 ),
             ),
         ),
@@ -65,6 +69,7 @@ KINDS: tuple[Kind, ...] = (
         kind="ScalableNodeGroup",
         plural="scalablenodegroups",
         scope="Namespaced",
+        own_short_names=("sng",),
         scale=ScaleSubresource(
             spec_path=".spec.replicas", status_path=".status.replicas", selector_path=".status.selector"
         ),
@@ -79,6 +84,7 @@ KINDS: tuple[Kind, ...] = (
                     PrinterColumn("type", "string", ".spec.type"),
                     _READY,
                     _AGE,
+                    MESSAGE,
                 ),
             ),
         ),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from springtide.apis.kinds import Kind, KindVersion, NormalizedTree, PrinterColumn, View, doc
+from springtide.apis.kinds import MESSAGE, Kind, KindVersion, NormalizedTree, PrinterColumn, View, doc
 from springtide.apis.meta.types import Conditions, Object
 from springtide.apis.springtide.calendars import Calendar, forecast_calendar
 from springtide.apis.springtide.grants import Grant
@@ -47,6 +47,7 @@ KINDS: tuple[Kind, ...] = (
         kind="Calendar",
         plural="calendars",
         scope="Cluster",
+        short_names=("cal",),
         categories=("springtide",),
         versions=(
             KindVersion(
@@ -59,6 +60,8 @@ KINDS: tuple[Kind, ...] = (
                     _READY,
                     _ACTIVE,
                     _AGE,
+                    # `Active` is False on most days.
+                    PrinterColumn("Message", "string", '.status.conditions[?(@.status=="Unknown")].message'),
                 ),
                 forecaster=forecast_calendar,
             ),
@@ -69,13 +72,14 @@ KINDS: tuple[Kind, ...] = (
         kind="Grant",
         plural="grants",
         scope="Cluster",
+        short_names=("grt",),
         categories=("springtide",),
         versions=(
             KindVersion(
                 name="v1alpha1",
                 view=Grant,
                 storage=True,
-                columns=(PrinterColumn("Namespaces", "string", ".spec.namespaces"), _READY, _AGE),
+                columns=(PrinterColumn("Namespaces", "string", ".spec.namespaces"), _READY, _AGE, MESSAGE),
             ),
         ),
     ),
@@ -84,6 +88,7 @@ KINDS: tuple[Kind, ...] = (
         kind="NodeClass",
         plural="nodeclasses",
         scope="Cluster",
+        short_names=("nclass",),
         categories=("springtide",),
         versions=(
             KindVersion(

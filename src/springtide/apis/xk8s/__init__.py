@@ -80,6 +80,7 @@ KINDS: tuple[Kind, ...] = (
         kind="ProvisioningClass",
         plural="provisioningclasses",
         scope="Cluster",
+        own_short_names=("provclass",),
         status=False,
         versions=(
             KindVersion(

@@ -324,6 +324,26 @@ def _custom_resource_definition(value: Object) -> None:
             status["storedVersions"] = stored[:1]
 
 
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def _role_binding(value: Object) -> None:
+    role = value.get("roleRef")
+    if isinstance(role, dict) and not role.get("apiGroup"):
+        role["apiGroup"] = _RBAC
+
+
+def _subject(value: Object) -> None:
+    if not value.get("apiGroup") and value.get("kind") in ("User", "Group"):
+        value["apiGroup"] = _RBAC
+
+
+def _network_policy(value: Object) -> None:
+    spec = value.get("spec")
+    if isinstance(spec, dict) and not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+
 DERIVED_DEFAULTS: dict[str, _Derive] = {
     "apiextensions.v1.CustomResourceDefinition": _custom_resource_definition,
     "autoscaling.v2.HorizontalPodAutoscalerBehavior": _autoscaler_behavior,
@@ -341,4 +361,8 @@ DERIVED_DEFAULTS: dict[str, _Derive] = {
     "core.v1.Secret": _secret,
     "core.v1.ServicePort": _service_port,
     "core.v1.Volume": _volume,
+    "networking.v1.NetworkPolicy": _network_policy,
+    "rbac.v1.ClusterRoleBinding": _role_binding,
+    "rbac.v1.RoleBinding": _role_binding,
+    "rbac.v1.Subject": _subject,
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from springtide.apiserver.builtin.defaulting import Defaulter, defaulters
+from springtide.apiserver.builtin.rules.access import network_policy, role_binding, role_rules
 from springtide.apiserver.builtin.rules.autoscalers import (
     autoscaler_behavior,
     autoscaler_bounds,
@@ -52,6 +53,8 @@ from springtide.cluster.resources import Object, Resource
 _WITHOUT_GENERATION = (
     "APIService",
     "CSINode",
+    "ClusterRole",
+    "ClusterRoleBinding",
     "ConfigMap",
     "ControllerRevision",
     "Event",
@@ -63,6 +66,8 @@ _WITHOUT_GENERATION = (
     "PersistentVolume",
     "PersistentVolumeClaim",
     "ResourceQuota",
+    "Role",
+    "RoleBinding",
     "Secret",
     "Service",
     "ServiceAccount",
@@ -140,6 +145,8 @@ def _validator(structure: TypeNode, rules: KindRules) -> Callable[[Object, Objec
 _TEMPLATE = valid_pod_spec("spec.template.spec")
 
 _MAIN: dict[str, tuple[ObjectRule, ...]] = {
+    "ClusterRole": (role_rules,),
+    "ClusterRoleBinding": (role_binding("ClusterRole"),),
     "ConfigMap": (
         valid_keys("data", "binaryData"),
         within_size_limit("[]", plain="data", encoded="binaryData"),
@@ -180,6 +187,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "Lease": (lease,),
     "MutatingWebhookConfiguration": (webhooks,),
+    "NetworkPolicy": (network_policy,),
     "Node": (node_taints, node_networks, node_resources, immutable_node_fields),
     "PersistentVolumeClaim": (immutable_claim,),
     "Pod": (valid_pod_spec("spec"), immutable_pod_spec),
@@ -200,6 +208,8 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
         pods_always_restart("ReplicationController"),
     ),
     "ResourceQuota": (resource_quota,),
+    "Role": (role_rules,),
+    "RoleBinding": (role_binding("Role", "ClusterRole"),),
     "Secret": (
         valid_keys("data"),
         within_size_limit("data", encoded="data"),

@@ -30,6 +30,8 @@ _GROUPS = {
     "authentication.k8s.io": "authentication",
     "authorization.k8s.io": "authorization",
     "coordination.k8s.io": "coordination",
+    "networking.k8s.io": "networking",
+    "rbac.authorization.k8s.io": "rbac",
     "scheduling.k8s.io": "scheduling",
     "storage.k8s.io": "storage",
 }

@@ -25,9 +25,8 @@ _SUBRESOURCES = {
     ("serviceaccounts", "token"): "the embedded cluster issues no tokens to service accounts; use its kubeconfig",
 }
 _GROUPS = {
-    "rbac.authorization.k8s.io": "roles and bindings: every token has full access",
     "certificates.k8s.io": "certificate signing requests",
-    "networking.k8s.io": "ingresses and network policies",
+    "networking.k8s.io": "ingresses: there is no pod network",
     "discovery.k8s.io": "endpoint slices: there is no pod network",
     "events.k8s.io": "events in this group: they are served in v1",
     "flowcontrol.apiserver.k8s.io": "flow control",

@@ -72,5 +72,5 @@ def _next_start(calendar: almanac.DayCalendar, zone: Zone, today: int, now: int)
 
 def _unusable(reason: str, message: str) -> Decision[None]:
     ready = Condition("Ready", ConditionStatus.FALSE, reason, message)
-    active = Condition("Active", ConditionStatus.UNKNOWN, reason, "the days of the calendar are not known")
+    active = Condition("Active", ConditionStatus.UNKNOWN, reason, f"the days of the calendar are not known: {message}")
     return Decision(reasons=(active.message,), conditions=(ready, active), status={"nextDates": None})

@@ -104,6 +104,19 @@ def histories_in(status: Mapping[str, Any]) -> dict[str, Object]:
     return found
 
 
+def execution_times(histories: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
+    """Return the next and the last execution of all rules, as fields of the status."""
+    ahead, past = [], []
+    for history in histories:
+        if instant := history.get("nextExecutionTime"):
+            ahead.append(parse_instant(instant))
+        past += [instant_in(entry.get("executionTime")) for entry in history.get("successfulExecutions") or ()]
+    return {
+        "nextExecutionTime": format_instant(min(ahead)) if ahead else None,
+        "lastExecutionTime": format_instant(max(done)) if (done := [at for at in past if at is not None]) else None,
+    }
+
+
 def newest_in(history: Mapping[str, Any], until: int) -> int | None:
     """Return the newest firing of a history, which has been handled.
 

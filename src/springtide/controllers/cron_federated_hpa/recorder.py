@@ -15,7 +15,7 @@ from springtide.cluster.transport import Patch
 from springtide.controllers.cron_federated_hpa.cursor import ANNOTATION, RuleProgress, write_cursor
 from springtide.controllers.cron_federated_hpa.decide import CronEvaluation
 from springtide.controllers.cron_federated_hpa.executor import PendingRecords
-from springtide.controllers.cron_federated_hpa.history import CronResults
+from springtide.controllers.cron_federated_hpa.history import CronResults, execution_times
 from springtide.controllers.cron_federated_hpa.messages import failed_message, scaled_message
 from springtide.controllers.cron_federated_hpa.plan import RuleExecution
 from springtide.controllers.cron_federated_hpa.records import ALL_CRONS, CRON_FEDERATED_HPAS, CronRecord
@@ -42,8 +42,9 @@ class ExecutionRecorder:
         now: int,
     ) -> None:
         """Write results and next firings in one status write, and record events."""
-        histories = evaluation.histories(results) or None
-        fields = self._registry.declared(CRON_FEDERATED_HPAS, {"executionHistories": histories, "conditions": []})
+        histories = evaluation.histories(results)
+        wanted = {"executionHistories": histories or None, **execution_times(histories), "conditions": []}
+        fields = self._registry.declared(CRON_FEDERATED_HPAS, wanted)
         conditions = decision.conditions if fields.pop("conditions", None) is not None else ()
         before = record.observed()
         await self._context.client.apply_status(

@@ -87,7 +87,7 @@ class SqsQueueReader(QueueReader):
             # An optional dependency.
             import botocore.exceptions as failures
         except ImportError as failure:
-            msg = "queues of AWS need boto3: install springtide[aws]"
+            msg = "queues of AWS need boto3: pip install './springtide[aws]', in the folder with the clone"
             raise QueueError("NotInstalled", msg, retryable=False) from failure
         try:
             return self._ask(arn)

@@ -1,6 +1,6 @@
 """Node groups of AWS: EC2 Auto Scaling groups and managed node groups of EKS.
 
-They need boto3: `pip install springtide[aws]`. It is imported with the first request.
+They need boto3: `pip install './springtide[aws]'`, in the folder with the clone. It is imported with the first request.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def connect(service: str, region: str) -> Any:
         import boto3.session
         from botocore.config import Config
     except ImportError as failure:
-        msg = "boto3 is not installed: install springtide[aws]"
+        msg = "boto3 is not installed: pip install './springtide[aws]', in the folder with the clone"
         raise ProviderError("AwsMissing", msg, retryable=False) from failure
 
     settings = Config(

@@ -6,8 +6,9 @@ for nodes that have changed since.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from springtide.apis.core.pod_record import PodSchedulingClass, pod_class_of
@@ -15,15 +16,18 @@ from springtide.apis.forecast import format_instant
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Permission, Result, SingletonController, Watch
 from springtide.cluster.errors import ClusterError, Conflict, Forbidden, Invalid, NotFound
+from springtide.cluster.events import EventRecorder, warning
 from springtide.cluster.pods_and_nodes import ALL_NODES
-from springtide.cluster.resources import NODES, PODS, Object, key_of
+from springtide.cluster.resources import NODES, PODS, Key, Object, Resource, key_of
+from springtide.cluster.store import Delta
 from springtide.cluster.transport import Patch
 from springtide.simulator.behaviours import predicates
 from springtide.simulator.behaviours.pod_status import condition, with_conditions
 from springtide.simulator.behaviours.predicates import NodeInfo, Score
-from springtide.simulator.behaviours.resources import ALL_PODS
+from springtide.simulator.behaviours.resources import ALL_PODS, controller_of
 from springtide.simulator.behaviours.scheduler_cache import SchedulerCache
 
+_UNSCHEDULABLE = "Unschedulable"
 _MAX_CLASSES = 64
 """How many pod classes are cached: the pods of a large template come together."""
 
@@ -82,6 +86,47 @@ def _evaluate(pod_class: PodSchedulingClass, info: NodeInfo) -> _ClassResult:
     return _ClassResult(info, refusals, (0, 0) if refusals else predicates.score(pod_class, info))
 
 
+_PODS_WITH_EVENTS = 10
+"""How many unschedulable pods of one owner have events of their own."""
+
+
+@dataclass(slots=True)
+class SchedulingEvents:
+    """Records FailedScheduling events, so that many pods of one owner do not flood the cluster with equal ones."""
+
+    events: EventRecorder
+    _told: dict[str, dict[Key, None]] = field(default_factory=dict)
+    """The pods with events of their own, by the uid of their owner."""
+    _owners: dict[Key, str] = field(default_factory=dict)
+
+    def unschedulable(self, pod: Object, message: str) -> None:
+        """Record that a pod fits no node; events that differ only in numbers are counted as one."""
+        same = re.sub(r"\d+", "", message)
+        owner = controller_of(pod)
+        if owner is None:
+            self.events.record(PODS, pod, warning("FailedScheduling", message, same=same))
+            return
+        key, told = key_of(pod), self._told.setdefault(owner["uid"], {})
+        if key in told or len(told) < _PODS_WITH_EVENTS:
+            told[key] = None
+            self._owners[key] = owner["uid"]
+            self.events.record(PODS, pod, warning("FailedScheduling", message, same=same))
+            return
+        group, _, version = str(owner["apiVersion"]).rpartition("/")
+        resource = Resource(group, version, f"{owner['kind']}s".lower(), owner["kind"])
+        named = {"name": owner["name"], "namespace": key.namespace, "uid": owner["uid"]}
+        more = f"more than {_PODS_WITH_EVENTS} pods cannot be scheduled, the others have no event: {message}"
+        self.events.record(resource, {"metadata": named}, warning("FailedScheduling", more, same=same))
+
+    def forget(self, key: Key) -> None:
+        """Drop a pod that is scheduled or gone."""
+        owner = self._owners.pop(key, None)
+        if owner is not None:
+            del self._told[owner][key]
+            if not self._told[owner]:
+                del self._told[owner]
+
+
 _POD_ERRORS = (Conflict, Forbidden, Invalid)
 """Errors about one pod, which do not stop the others."""
 
@@ -102,8 +147,14 @@ class Scheduler(SingletonController):
         super().__init__(context)
         self._cache = SchedulerCache()
         self._scorer = NodeScorer()
+        self._events = SchedulingEvents(context.events)
         context.follow(ALL_NODES, self._cache.node_changed)
-        context.follow(ALL_PODS, self._cache.pod_changed)
+        context.follow(ALL_PODS, self._pod_changed)
+
+    def _pod_changed(self, delta: Delta[Object]) -> None:
+        self._cache.pod_changed(delta)
+        if delta.new is None or delta.new["spec"].get("nodeName"):
+            self._events.forget(delta.key)
 
     async def reconcile_cluster(self, now: int) -> Result | None:  # noqa: ARG002
         """Schedule all pending pods."""
@@ -134,7 +185,7 @@ class Scheduler(SingletonController):
             return
         choice = self._scorer.choose(pod_class, self._cache.node_infos())
         if choice.node is None:
-            await self._refuse(pod, pod_class, "Unschedulable", choice.because, now)
+            await self._refuse(pod, pod_class, _UNSCHEDULABLE, choice.because, now)
             return
         self._cache.assume(pod, choice.node)
         try:
@@ -152,4 +203,6 @@ class Scheduler(SingletonController):
             conditions = with_conditions((pod.get("status") or {}).get("conditions"), [wanted], format_instant(now))
             change = Patch.merge({"status": {"conditions": conditions}})
             await self.context.client.patch(PODS, change, of=pod, because=message, subresource="status")
+            if reason == _UNSCHEDULABLE:
+                self._events.unschedulable(pod, message)
         self._cache.mark_unschedulable(pod, pod_class, move_cycle=move_cycle)

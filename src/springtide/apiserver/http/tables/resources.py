@@ -17,6 +17,7 @@ from springtide.apiserver.http.tables.cells import (
     containers,
     labels,
     name,
+    selector,
 )
 from springtide.cluster.resources import Object
 
@@ -212,15 +213,30 @@ def _field(path: str) -> Any:
     return cells
 
 
+def _binding(item: Object, ages: AgeFormatter) -> list[Any]:
+    named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    for subject in at(item, "subjects", []):
+        account = f"{subject.get('namespace', '')}/" if subject.get("kind") == "ServiceAccount" else ""
+        named.get(subject.get("kind"), []).append(f"{account}{subject.get('name', '')}")
+    role = f"{at(item, 'roleRef.kind')}/{at(item, 'roleRef.name')}"
+    return [name(item), role, age(item, ages), *(", ".join(names) for names in named.values())]
+
+
+def _network_policy(item: Object, ages: AgeFormatter) -> list[Any]:
+    return [name(item), selector(at(item, "spec.podSelector", {})), age(item, ages)]
+
+
 def _plain(item: Object, ages: AgeFormatter) -> list[Any]:
     return [name(item), age(item, ages)]
 
 
+_BINDINGS = TableLayout(columns("Name", "Role", "Age", wide=("Users", "Groups", "ServiceAccounts")), _binding)
 _WEBHOOKS = TableLayout(columns("Name", "Webhooks:integer", "Age"), _lengths("webhooks"))
 
 RESOURCES = {
     "APIService": TableLayout(columns("Name", "Service", "Available", "Age"), _api_service),
     "CSINode": TableLayout(columns("Name", "Drivers:integer", "Age"), _lengths("spec.drivers")),
+    "ClusterRoleBinding": _BINDINGS,
     "ConfigMap": TableLayout(columns("Name", "Data", "Age"), _config_map),
     "ControllerRevision": TableLayout(columns("Name", "Controller", "Revision", "Age"), _revision),
     "Event": TableLayout(
@@ -233,6 +249,7 @@ RESOURCES = {
     "Lease": TableLayout(columns("Name", "Holder", "Age"), _field("spec.holderIdentity")),
     "MutatingWebhookConfiguration": _WEBHOOKS,
     "Namespace": TableLayout(columns("Name", "Status", "Age"), _field("status.phase")),
+    "NetworkPolicy": TableLayout(columns("Name", "Pod-Selector", "Age"), _network_policy),
     "Node": TableLayout(
         columns(
             "Name",
@@ -282,6 +299,7 @@ RESOURCES = {
         columns("Name", "Value:integer", "Global-Default:boolean", "Age", "PreemptionPolicy"), _priority
     ),
     "ResourceQuota": TableLayout(columns("Name", "Request", "Limit", "Age"), _quota),
+    "RoleBinding": _BINDINGS,
     "Secret": TableLayout(columns("Name", "Type", "Data", "Age"), _secret),
     "Service": TableLayout(
         columns("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", wide=("Selector",)), _service
