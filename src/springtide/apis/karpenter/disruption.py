@@ -25,10 +25,10 @@ from springtide.apis.kinds import (
     INT32_MAX,
     CelRule,
     PositiveCount,
-    Time,
     ValidationContext,
     View,
     Zone,
+    ZonedTime,
     as_set,
     default,
     doc,
@@ -343,10 +343,10 @@ class Budget(View, kw_only=True):
         doc("How long the window stays open after each time of the schedule, in hours and minutes."),
     ] = None
     time_zone: Annotated[Zone | None, doc("The zone that the schedule is read in; UTC if not set."), extension] = None
-    from_: Annotated[Time | None, doc("When a window that happens once opens, instead of `schedule`."), extension] = (
-        None
-    )
-    until: Annotated[Time | None, doc("When a window that happens once closes."), extension] = None
+    from_: Annotated[
+        ZonedTime | None, doc("When a window that happens once opens, instead of `schedule`."), extension
+    ] = None
+    until: Annotated[ZonedTime | None, doc("When a window that happens once closes."), extension] = None
     calendars: Annotated[
         Annotated[tuple[CalendarReference, ...], Meta(max_length=16)] | None,
         doc("Calendars whose days the window excludes, or is restricted to."),
