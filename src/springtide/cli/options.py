@@ -72,7 +72,9 @@ def parse_optional_moment(text: str | None, zone: Zone, option: str) -> int | No
     except ValueError:
         pass
     local = written_time(f"{text}T00:00" if _DATE.fullmatch(text) else text)
-    if local is None or local.offset:
+    if local is not None and local.offset:
+        return parse_instant(f"{local.date}T{local.time}{local.offset.upper()}")
+    if local is None:
         message = f"{text!r} is not a time; write 2026-11-27T06:00:00Z, 2026-11-27T06:00 or 2026-11-27"
         raise click.BadParameter(message, param_hint=option)
     return zone.instant(local.wall)
