@@ -80,7 +80,7 @@ def _once_problems(budget: Budget, context: ValidationContext) -> Iterator[Probl
     elif budget.until is None:
         yield error((), "the window never closes: `until` is not set", "add `until`, an RFC 3339 time")
     elif parse_instant(budget.until) <= parse_instant(budget.from_):
-        yield error(("until",), f"`until` {budget.until} is not after `from` {budget.from_}", "swap them")
+        yield error(("until",), f"`until` {budget.until} is not after `from` {budget.from_}", "write a later `until`")
     elif parse_instant(budget.until) <= context.now and budget.mode == "Limit":
         yield warning(("until",), f"the window has been over since {budget.until}", "remove the budget")
     elif parse_instant(budget.until) <= context.now:
