@@ -69,7 +69,6 @@ EXPECTED = {
         "warning 7 spec.disruption.defaults",
         "warning 13 spec.disruption.consolidation.consolidationPolicy",
         "warning 14 spec.disruption.consolidation.disruptAfter",
-        "warning 14 spec.disruption.consolidation.disruptAfter",
         "warning 15 spec.disruption.drift",
         "warning 24 spec.disruption.drift.budgets[2].schedule",
     ],

@@ -19,7 +19,7 @@ from springtide.almanac import (
     tzdata_version,
 )
 from springtide.almanac.zone_files import PosixRule, parse_zone_file
-from springtide.almanac.zones import known_zones
+from springtide.almanac.zones import _CITIES, known_zones
 
 DAY = 86_400
 
@@ -166,6 +166,15 @@ def test_version_is_that_of_the_package() -> None:
         ("utc", "did you mean UTC?"),
         ("europe/berlin", "did you mean Europe/Berlin?"),
         ("Europe/Belrin", "did you mean Europe/Berlin?"),
+        ("Europe/Munich", "did you mean Europe/Berlin?"),
+        ("munich", "did you mean Europe/Berlin?"),
+        ("Europe/München", "did you mean Europe/Berlin?"),
+        ("Europe/Munih", "did you mean Europe/Berlin?"),
+        ("Europe/Zürich", "did you mean Europe/Zurich?"),
+        ("America/San Francisco", "did you mean America/Los_Angeles?"),
+        ("Asia/Beijing", "did you mean Asia/Shanghai?"),
+        ("US/Pacfic", "did you mean US/Pacific?"),
+        ("Europe/Xanadu", "zones have the names of large cities"),
         ("PST", "did you mean America/Los_Angeles?"),
         ("Berlin", "did you mean Europe/Berlin?"),
         ("new york", "did you mean America/New_York?"),
@@ -219,3 +228,13 @@ def test_places_are_no_abbreviations() -> None:
     """A zone with a place name gets no warning."""
     assert not is_fixed_abbreviation("America/New_York")
     assert fixed_abbreviation_warning("UTC") is None
+
+
+def test_cities_of_hints_have_a_zone_and_name_none() -> None:
+    """The table is for cities that no zone is named after."""
+    named = {name.rsplit("/", 1)[-1].lower() for name in known_zones()}
+    listed = [city for cities in _CITIES.values() for city in cities.split()]
+
+    assert set(_CITIES) <= known_zones()
+    assert not [city for city in listed if city in named]
+    assert len(listed) == len(set(listed))

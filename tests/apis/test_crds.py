@@ -244,7 +244,7 @@ def test_stock_has_no_extension_fields() -> None:
     names = {path for path, _ in places(Flavour.STOCK)}
     extended = {path for path, _ in places(Flavour.EXTENDED)}
     assert names < extended
-    for field in ("timeZone", "mode", "calendars", "maxPer", "budgetDefault"):
+    for field in ("timeZone", "mode", "calendars", "maxPer", "budgetDefault", "disruptAfter", "repair"):
         assert not [path for path in names if path.startswith("karpenter.sh") and path.endswith(f".{field}")]
 
 

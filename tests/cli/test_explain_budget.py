@@ -82,10 +82,59 @@ def test_text_has_a_row_and_a_sentence_for_each_reason(run: Run) -> None:
     result = run("explain-budget", BY_REASON, *AT)
     assert result.exit_code == 0
     defaults = "budgets without reasons apply to reasons that no active budget names; all disrupted nodes count"
-    assert defaults in result.stdout.splitlines()
+    assert defaults in " ".join(result.stdout.split())
     for reason in ("Empty", "Drifted", "Underutilized", "Expired"):
         assert f"  {reason}: budget " in result.stdout
         assert any(line.startswith(f"  {reason} ") for line in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("columns", [50, 80, 120])
+def test_sentences_are_wrapped_to_the_terminal(run: Run, columns: int) -> None:
+    """The table has a width of its own; sentences go on with an indentation on the next line."""
+    result = run("explain-budget", BY_REASON, *AT, "--unhealthy", "1", env={"COLUMNS": str(columns)})
+    _, _, sentences = result.stdout.rstrip().rpartition("\n\n")
+    lines = sentences.splitlines()
+    assert max(len(line) for line in lines) <= columns
+    assert len(lines) > len([line for line in lines if not line.startswith("    ")]) or columns == 120
+    expired = "Expired: budget 2 allows 5, as no active budget names Expired; expiry is forceful"
+    assert expired in " ".join(sentences.split())
+
+
+REPAIRED = """apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: repaired}
+spec:
+  template:
+    spec:
+      requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]
+      nodeClassRef: {group: springtide.dev, kind: NodeClass, name: default}
+  disruption:
+    repair: {after: 30m, maxUnhealthy: 20%}
+    disruptAfter: {Drifted: 2h}
+    budgets:
+    - nodes: "10"
+    - {nodes: "2", reasons: [repair]}
+"""
+
+
+def test_unhealthy_is_shown_for_a_pool_that_repairs_its_nodes(run: Run) -> None:
+    """Nodes that are not ready use up every budget but that of their repair; disrupted ones use up all."""
+    arguments = (*AT, "--unhealthy", "3", "--disrupting", "repair=1")
+    result = run("explain-budget", "-", *arguments, "-o", "json", input=REPAIRED)
+    (pool,) = json.loads(result.stdout)["pools"]
+    assert list(pool["reasons"]) == ["Empty", "Drifted", "Underutilized", "Unhealthy", "Expired"]
+    unhealthy, drifted = pool["reasons"]["Unhealthy"], pool["reasons"]["Drifted"]
+    assert {key: unhealthy[key] for key in ("limit", "consuming", "allowed", "budget")} == {
+        "limit": 2,
+        "consuming": 1,
+        "allowed": 1,
+        "budget": 1,
+    }
+    assert (drifted["consuming"], drifted["allowed"]) == (4, 6)
+    text = " ".join(run("explain-budget", "-", *arguments, input=REPAIRED).stdout.split())
+    assert "Unhealthy 2 1 1 1 -" in text
+    assert "3 nodes are not ready and not counted" in text
+    assert "a node waits 2h after it drifted (`disruptAfter.Drifted`)" in text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -82,8 +83,42 @@ def test_forms_of_windows(run: Run, window: str, start: object, end: object) -> 
 
 
 @pytest.mark.parametrize(
+    ("window", "opens", "closes"),
+    [
+        pytest.param("2099-11-27 06:00-22:00=3", "2099-11-27T06:00:00+01:00", "2099-11-27T22:00:00+01:00", id="times"),
+        pytest.param("2099-11-27 22-6=3", "2099-11-27T22:00:00+01:00", "2099-11-28T06:00:00+01:00", id="over-night"),
+        pytest.param("2099-12-24=3", "2099-12-24T00:00:00+01:00", "2099-12-25T00:00:00+01:00", id="whole-day"),
+        pytest.param(
+            "2099-03-28 - 2099-03-29=3", "2099-03-28T00:00:00+01:00", "2099-03-30T00:00:00+02:00", id="whole-days"
+        ),
+        pytest.param(
+            "2099-11-27 06:00 - 2099-11-29 22:00=3",
+            "2099-11-27T06:00:00+01:00",
+            "2099-11-29T22:00:00+01:00",
+            id="from-one-date-to-another",
+        ),
+    ],
+)
+def test_windows_of_dates_happen_once(run: Run, write: Write, window: str, opens: str, closes: str) -> None:
+    """They are read in the zone of the schedule."""
+    result = run(*PRODUCER, "--window", "mon-fri 8-18=6", "--window", window)
+    assert result.exit_code == 0, result.stderr
+    (producer,) = objects(result.stdout)
+    weekly, once = producer["spec"]["schedule"]["behaviors"]  # type: ignore[index]
+    assert (once["replicas"], once["from"], once["until"]) == (3, opens, closes)
+    assert "start" in weekly
+    path = write("new.yaml", result.stdout)
+    assert run("check", "--strict", path).exit_code == 0
+    previewed = json.loads(run("preview", path, "--from", opens, "--for", "1h", "-o", "json").stdout)
+    assert previewed["objects"][0]["lanes"][0]["current"] == 3, "it applies before windows that recur"
+
+
+@pytest.mark.parametrize(
     ("window", "said"),
     [
+        pytest.param("2099-11-31 06:00-22:00=3", "2099-11-31 is not a calendar date", id="no-date"),
+        pytest.param("2099-11-27 06:00=3", "has only one time", id="one-time"),
+        pytest.param("2099-11-27 06:00 - 2099-11-26 22:00=3", "ends before it begins", id="dates-in-reverse"),
         pytest.param("mon-fri 08:30-18:00", "does not say how many replicas", id="no-replicas"),
         pytest.param("mon-fri 08:30-18:00=many", '"many" is not a number of replicas', id="no-number"),
         pytest.param("mon-fry 08:30-18:00=6", '"fry" is not a weekday; did you mean fri?', id="weekday"),
@@ -130,6 +165,13 @@ def test_a_rule_may_fire_once(run: Run) -> None:
     (made,) = objects(result.stdout)
     (rule,) = made["spec"]["rules"]  # type: ignore[index]
     assert rule == {"name": "launch", "at": "2099-11-27T06:00:00Z", "targetReplicas": 50}
+
+
+def test_a_rule_may_fire_once_at_a_local_time(run: Run) -> None:
+    result = run(*CRON[:-1], "Europe/Berlin", "--target", "sts/db", "--rule", "launch=2099-11-27 06:00:50")
+    (made,) = objects(result.stdout)
+    (rule,) = made["spec"]["rules"]  # type: ignore[index]
+    assert rule == {"name": "launch", "at": "2099-11-27T06:00:00+01:00", "targetReplicas": 50}
 
 
 @pytest.mark.parametrize(
@@ -294,6 +336,19 @@ def test_without_confirmation_a_file_is_left_unchanged(terminal: Callable[..., T
     assert path.read_text(encoding="utf-8") == "old"
 
 
+def test_a_file_is_asked_for_and_an_existing_one_is_kept(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text("old", encoding="utf-8")
+    given = ("-n", "web", "--timezone", "UTC", "--default", "2", "--window", "daily 8-18=6", "--target", "deployment/a")
+    screen = terminal("new", "metricsproducer", "office", *given)
+    screen.answer("File to write", str(old))
+    screen.answer("Overwrite it? [y/N]: ", "n")
+    screen.answer("File to write", str(new))
+    assert screen.finish() == 0
+    assert old.read_text(encoding="utf-8") == "old"
+    assert objects(new.read_text(encoding="utf-8"))[0]["kind"] == "MetricsProducer"
+
+
 def test_a_rule_is_checked_together_with_earlier_ones(terminal: Callable[..., Terminal]) -> None:
     screen = terminal("new", "cronfederatedhpa", "peak", "-n", "web", "--timezone", "UTC")
     screen.answer("What is scaled", "hpa/shop")
@@ -302,6 +357,7 @@ def test_a_rule_is_checked_together_with_earlier_ones(terminal: Callable[..., Te
     screen.expect('spec.rules[1].name: "up" is listed twice')
     screen.answer("Rule", "down=0 18 * * *:1")
     screen.answer("Rule", "")
+    screen.answer("File to write, such as office.yaml (empty to print): ", "")
     assert screen.finish() == 0
     assert "targetMinReplicas: 1" in screen.shown
     assert screen.shown.count("- name: ") == 2

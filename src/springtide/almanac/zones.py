@@ -11,6 +11,7 @@ first pass, and the mapping is monotonic.
 
 import difflib
 import re
+import unicodedata
 import zoneinfo
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -70,6 +71,63 @@ _FIXED = {
     "HST": "Pacific/Honolulu, which keeps the same time all year, or America/Adak, which does not",
 }
 
+#: Large cities that no zone is named after, and the zone of each.
+_CITIES = {
+    "Africa/Cairo": "alexandria giza",
+    "Africa/Casablanca": "marrakesh rabat",
+    "Africa/Johannesburg": "cape_town durban pretoria",
+    "Africa/Lagos": "abuja",
+    "Africa/Nairobi": "mombasa",
+    "America/Bogota": "cali medellin",
+    "America/Chicago": "austin dallas houston kansas_city memphis milwaukee minneapolis nashville new_orleans"
+    " san_antonio st_louis",
+    "America/Denver": "albuquerque salt_lake_city",
+    "America/Edmonton": "calgary",
+    "America/Los_Angeles": "las_vegas mountain_view oakland palo_alto portland sacramento san_diego san_francisco"
+    " san_jose seattle silicon_valley",
+    "America/Mexico_City": "guadalajara puebla",
+    "America/New_York": "atlanta baltimore boston charlotte cleveland miami orlando philadelphia pittsburgh tampa"
+    " washington",
+    "America/Sao_Paulo": "brasilia rio_de_janeiro",
+    "America/Toronto": "ottawa quebec",
+    "Asia/Dubai": "abu_dhabi",
+    "Asia/Ho_Chi_Minh": "hanoi",
+    "Asia/Jakarta": "bandung surabaya",
+    "Asia/Karachi": "islamabad lahore",
+    "Asia/Kolkata": "bangalore bengaluru chennai delhi hyderabad mumbai new_delhi pune",
+    "Asia/Kuala_Lumpur": "penang",
+    "Asia/Manila": "cebu",
+    "Asia/Riyadh": "jeddah mecca",
+    "Asia/Seoul": "busan incheon",
+    "Asia/Shanghai": "beijing chengdu guangzhou hangzhou nanjing shenzhen wuhan",
+    "Asia/Tokyo": "fukuoka kyoto nagoya osaka sapporo yokohama",
+    "Europe/Amsterdam": "eindhoven rotterdam the_hague utrecht",
+    "Europe/Athens": "thessaloniki",
+    "Europe/Berlin": "bonn cologne dresden dusseldorf duesseldorf essen frankfurt hamburg hannover karlsruhe koeln koln"
+    " leipzig muenchen munchen munich nuremberg nurnberg stuttgart",
+    "Europe/Brussels": "antwerp ghent",
+    "Europe/Bucharest": "cluj",
+    "Europe/Copenhagen": "aarhus",
+    "Europe/Dublin": "cork",
+    "Europe/Helsinki": "espoo tampere",
+    "Europe/Istanbul": "ankara izmir",
+    "Europe/Lisbon": "porto",
+    "Europe/London": "birmingham bristol cambridge cardiff edinburgh glasgow leeds liverpool manchester oxford",
+    "Europe/Madrid": "barcelona bilbao seville valencia",
+    "Europe/Moscow": "st_petersburg",
+    "Europe/Oslo": "bergen",
+    "Europe/Paris": "bordeaux lille lyon marseille nice strasbourg toulouse",
+    "Europe/Prague": "brno",
+    "Europe/Rome": "bologna florence milan naples turin venice",
+    "Europe/Stockholm": "gothenburg malmo",
+    "Europe/Vienna": "graz linz salzburg",
+    "Europe/Warsaw": "gdansk krakow lodz poznan wroclaw",
+    "Europe/Zurich": "basel bern geneva lausanne",
+    "Pacific/Auckland": "christchurch wellington",
+}
+
+_LONGEST_NAME = 64
+
 _SIGNED = re.compile(r"(?:UTC|GMT)?(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minutes>\d{2}))?", re.IGNORECASE)
 
 
@@ -111,7 +169,9 @@ def _hint(name: str) -> str:
     if (signed := _SIGNED.fullmatch(name)) is not None:
         return _offset_hint(signed)
     meant = _meant(name)
-    return f"did you mean {meant}?" if meant else "names are listed at iana.org/time-zones, such as Asia/Tokyo"
+    if meant:
+        return f"did you mean {meant}?"
+    return "zones have the names of large cities, such as Asia/Tokyo; names are listed at iana.org/time-zones"
 
 
 def _offset_hint(signed: re.Match[str]) -> str:
@@ -125,19 +185,23 @@ def _offset_hint(signed: re.Match[str]) -> str:
 
 
 def _meant(name: str) -> str | None:
-    wanted = re.sub(r"[\s-]+", "_", name.strip()).lower()
+    if len(name) > _LONGEST_NAME:
+        return None
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", name) if not unicodedata.combining(letter))
+    wanted = re.sub(r"[\s-]+", "_", plain.strip()).lower()
     by_lower = {known.lower(): known for known in sorted(known_zones())}
     if wanted in by_lower:
         return by_lower[wanted]
     if wanted.upper() in _ABBREVIATIONS:
         return _ABBREVIATIONS[wanted.upper()]
-    cities = {lower.rsplit("/", 1)[-1]: known for lower, known in by_lower.items() if "/" in lower}
+    cities = {city: zone for zone, listed in _CITIES.items() for city in listed.split()}
+    cities |= {lower.rsplit("/", 1)[-1]: known for lower, known in by_lower.items() if "/" in lower}
     city = wanted.rsplit("/", 1)[-1]
     if city in cities:
         return cities[city]
-    for choices in (by_lower, cities):
-        near = difflib.get_close_matches(wanted, choices, n=1, cutoff=0.75)
-        if near:
+    # Cities are compared without their regions, which many names share.
+    for word, choices in ((city, cities), (wanted, by_lower if "/" not in wanted else {})):
+        if near := difflib.get_close_matches(word, choices, n=1, cutoff=0.75):
             return choices[near[0]]
     return None
 

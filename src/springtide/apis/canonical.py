@@ -18,6 +18,7 @@ import msgspec
 
 from springtide.apis import scheme
 from springtide.apis.kinds import Kind, KindVersion, NormalizedTree, View
+from springtide.apis.local_times import with_offsets
 from springtide.apis.meta.repair import TreeRepair, replace_at
 from springtide.apis.objects import members_of, misspelled_key, type_field
 from springtide.apis.problems import Path, Problem, format_path, original_path, warning
@@ -129,14 +130,17 @@ class RewrittenManifest:
     unreadable: tuple[UnreadableDocument, ...] = ()
 
 
-def canonical_text(text: str) -> RewrittenManifest:
-    """Rewrite every object of a text in its canonical form; all other text stays as it is."""
+def canonical_text(text: str, default_zone: str = "UTC") -> RewrittenManifest:
+    """Rewrite every object of a text in its canonical form; all other text stays as it is.
+
+    `default_zone` is the zone of times without an offset in objects that name none.
+    """
     repaired, repairs = repair(text)
     changes = [ManifestChange(made.position.line, made.done) for made in repairs]
     documents = read(repaired)
     # From last to first, so that the offsets of earlier documents stay valid.
     for document in reversed([document for document in documents if isinstance(document, Document)]):
-        normalized_tree, found = _canonical_document(document)
+        normalized_tree, found = _canonical_document(document, default_zone)
         if normalized_tree == document.value:
             continue
         indentation = json_indentation(document.text)
@@ -151,13 +155,13 @@ def canonical_text(text: str) -> RewrittenManifest:
     return RewrittenManifest(repaired, tuple(sorted(changes, key=lambda change: change.line)), unreadable)
 
 
-def _canonical_document(document: Document) -> tuple[Any, list[ManifestChange]]:
+def _canonical_document(document: Document, default_zone: str) -> tuple[Any, list[ManifestChange]]:
     normalized_tree = document.value
     changes: list[ManifestChange] = []
     for root, value in members_of(document.value):
         if not isinstance(value, dict):
             continue
-        normalized = canonical(value)
+        normalized = canonical(value, default_zone)
         normalized_tree = replace_at(normalized_tree, root, normalized.value)
         changes += (
             ManifestChange(document.position((*root, *problem.path)).line, _message(problem))
@@ -171,8 +175,8 @@ def _message(problem: Problem) -> str:
     return problem.message if f"`{place}" in problem.message else f"{place}: {problem.message}".removeprefix(": ")
 
 
-def canonical(value: dict[str, Any]) -> NormalizedTree:
-    """Turn an object into its canonical form: repairs first, then aliases, then the storage version."""
+def canonical(value: dict[str, Any], default_zone: str = "UTC") -> NormalizedTree:
+    """Turn an object into its canonical form: repairs, aliases, offsets of times, then the storage version."""
     work = _NormalizationSteps(value)
     work.apply(_repair_type_fields)
     found = scheme.find_kind(type_field(work.value, "apiVersion"), type_field(work.value, "kind"))
@@ -183,6 +187,7 @@ def canonical(value: dict[str, Any]) -> NormalizedTree:
     for step in (scheme.REPAIRS.get(kind.group), version.normalizer):
         if step is not None:
             work.apply(step)
+    work.apply(lambda tree: with_offsets(tree, version.view, default_zone))
     stored = next(candidate for candidate in kind.versions if candidate.storage)
     if version is not stored:
         work.apply(lambda tree: _stored(tree, kind, version, stored))

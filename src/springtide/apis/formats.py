@@ -13,6 +13,9 @@ from springtide.almanac.zones import fixed_abbreviation_warning
 from springtide.apis.meta.times import parse_instant
 from springtide.apis.problems import Problem, error, warning
 
+ZONED_TIME = "zoned-time"
+"""The format of times that may be written without an offset."""
+
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
@@ -38,7 +41,9 @@ def _time(value: str) -> Iterator[Problem]:
     try:
         parse_instant(value)
     except ValueError as failure:
-        yield error((), str(failure), "write date, time and offset, such as 2026-11-27T06:00:00Z")
+        yield error(
+            (), str(failure), "write date, time and offset, such as 2026-11-27T06:00:00Z or 2026-11-27T07:00:00+01:00"
+        )
 
 
 def _date(value: str) -> Iterator[Problem]:
@@ -146,5 +151,6 @@ FORMATS: dict[str, Callable[[Any], Iterator[Problem]]] = {
     "time": _time,
     "window-duration": _amount(quantity.parse_window_duration),
     "zone": _zone,
+    ZONED_TIME: _time,
 }
 """The check of each format; paths are relative to the value."""

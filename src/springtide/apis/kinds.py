@@ -154,6 +154,8 @@ Schedule = Annotated[str, Meta(min_length=1), at_most(MAX_SCHEDULE)]
 Quantity = Annotated[str | int | float, text_format("quantity")]
 Zone = Annotated[str, Meta(min_length=1), at_most(100), text_format("zone")]
 Time = Annotated[str, schema(format="date-time"), text_format("time")]
+ZonedTime = Annotated[str, schema(format="date-time"), text_format("zoned-time")]
+"""A time that users may write without an offset; `springtide.apis.local_times` adds it before validation."""
 DnsName = Annotated[str, Meta(min_length=1, max_length=253), text_format("dns-subdomain")]
 
 

@@ -382,7 +382,23 @@ def _wrong_shape(value: Any, schema: ViewSchema, path: Path) -> Problem:
         hint = "start the entry with `- `"
     elif schema.shape is ValueShape.LIST:
         hint = f"write a list: [{shorten(value)}]"
+    elif schema.shape is ValueShape.OBJECT and 0 < len(schema.known) <= _MOST_LISTED_KEYS:
+        hint = _mapping_hint(value, schema)
     return error(path, f"must be {expected}, is {_describe(value)}", hint)
+
+
+def _mapping_hint(value: Any, schema: ViewSchema) -> str:
+    """Name the keys of the expected mapping; where the value fits each of them, show it under the first one."""
+    names = ", ".join(schema.known)
+    formats = {field.schema.format for field in schema.fields}
+    fits = len(formats) == 1 and formats != {None} and all(_fits(value, field.schema) for field in schema.fields)
+    if not fits or isinstance(value, dict | list):
+        return f"write a mapping, with keys of {names}"
+    place = f"{{{schema.fields[0].name}: {shorten(value)}}}"
+    return f"write a mapping such as `{place}`, with keys of {names}"
+
+
+_MOST_LISTED_KEYS = 8
 
 
 def _describe(value: Any) -> str:

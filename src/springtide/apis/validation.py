@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext, View
+from springtide.apis.local_times import with_offsets
 from springtide.apis.problems import Path, Problem, error, original_path, warning
 from springtide.apis.structural_validation import check_structure, shorten
 from springtide.apis.yaml import UnreadableDocument, read
@@ -119,6 +120,11 @@ def validate_object(
         normalized = version.normalizer(canonical)
         canonical, origins = normalized.value, normalized.origins
         problems += normalized.problems
+    completed = with_offsets(canonical, version.view, context.default_zone)
+    canonical = completed.value
+    problems += (
+        msgspec.structs.replace(problem, path=original_path(problem.path, origins)) for problem in completed.problems
+    )
     checked = check_structure(canonical, version.view, context, foreign=kind.builtin)
     problems += (
         msgspec.structs.replace(problem, path=original_path(problem.path, origins))

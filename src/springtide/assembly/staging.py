@@ -75,10 +75,13 @@ class StagedManifests:
     unknown: tuple[StagedObject, ...]
 
 
-def stage(manifests: CheckedManifests) -> StagedManifests:
-    """Put objects in order, in canonical form; of two with the same name the last one is used."""
+def stage(manifests: CheckedManifests, default_zone: str = "UTC") -> StagedManifests:
+    """Put objects in order, in canonical form; of two with the same name the last one is used.
+
+    `default_zone` is the zone of times without an offset in objects that name none.
+    """
     named: dict[tuple[str, ...], StagedObject] = {}
-    for number, staged in enumerate(_staged_objects(manifests)):
+    for number, staged in enumerate(_staged_objects(manifests, default_zone)):
         metadata = staged.value["metadata"]
         name = metadata.get("name") or f"generated {number}"
         group = staged.kind[0].rpartition("/")[0]
@@ -90,9 +93,9 @@ def stage(manifests: CheckedManifests) -> StagedManifests:
     return StagedManifests(tuple(objects), tuple(staged for staged in wanted if staged.kind not in served))
 
 
-def _staged_objects(manifests: CheckedManifests) -> Iterator[StagedObject]:
+def _staged_objects(manifests: CheckedManifests, default_zone: str) -> Iterator[StagedObject]:
     for parsed in manifests.parsed:
-        value = canonical(parsed.value).value if isinstance(parsed.value, dict) else None
+        value = canonical(parsed.value, default_zone).value if isinstance(parsed.value, dict) else None
         if value is not None and isinstance(value.get("metadata"), dict):
             yield StagedObject(parsed.file, parsed.line, _without_server_fields(value))
 

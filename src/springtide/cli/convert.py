@@ -24,7 +24,8 @@ from springtide.cli.pictures.formatting import printable
     "--timezone",
     type=ZoneType(),
     metavar="ZONE",
-    help="The zone of objects that name none: of cronhpa (Asia/Shanghai if not given), of kube-downscaler.",
+    help="The zone of objects that name none: of cronhpa (Asia/Shanghai if not given), of kube-downscaler, and of times"
+    " without an offset (UTC if not given).",
 )
 def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | None) -> None:
     """Rewrite manifests in their canonical form, comments and layout kept where possible.
@@ -50,6 +51,7 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
     for failure in unread:
         click.echo(printable(f"{failure.name}: {failure.message}"), err=True)
     code = 2 if unread else 0
+    zone = timezone or "UTC"
     setting = ConversionOptions(now=int(time.time()), zone=timezone)
     printed: list[str] = []
     surroundings = SiblingObjects()
@@ -57,8 +59,8 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
         surroundings.read(source.text)
     for source in sources:
         replaced = import_objects(source.text, setting, surroundings)
-        rewritten = canonical_text(source.text)
-        text = canonical_text(replaced.text).text if replaced.changes else rewritten.text
+        rewritten = canonical_text(source.text, zone)
+        text = canonical_text(replaced.text, zone).text if replaced.changes else rewritten.text
         _show_changes(source, rewritten, replaced, quiet=quiet)
         code = max(code, 2 if rewritten.unreadable else 0, 1 if replaced.failed else 0)
         if not write or source.name == "<stdin>":

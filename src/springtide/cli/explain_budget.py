@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -87,9 +89,10 @@ def command(
       springtide explain-budget pool.yaml --nodes 100 --disrupting drifted=3,empty=2
       springtide explain-budget pool.yaml --nodes 40 --at 2026-12-24T09:00 --default-timezone Europe/Berlin
 
-    Reasons are Empty, Drifted, Underutilized and Expired, in any case. TIME is RFC 3339 (2026-11-27T06:00:00Z), or a
-    local time or date of --default-timezone (2026-11-27T06:00, 2026-11-27). A budget with errors blocks the reasons
-    that it names, as it would in a cluster.
+    Reasons are Empty, Drifted, Underutilized, Unhealthy and Expired, in any case; Unhealthy is shown for pools with
+    `repair`, and where a budget names it. TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of
+    --default-timezone (2026-11-27T06:00, 2026-11-27). A budget with errors blocks the reasons that it names, as it
+    would in a cluster.
 
     \b
     Exit codes: 0 no errors; 1 errors in the files; 2 something could not be read, or there is no NodePool.
@@ -126,18 +129,19 @@ def command(
 
 
 def _show(explained: list[tuple[str, DisruptionExplanation]], at: int) -> None:
+    width = shutil.get_terminal_size().columns
     for name, explanation in explained:
-        click.echo("\n".join(_table(name, explanation, at)) + "\n")
+        click.echo("\n".join(_table(name, explanation, at, width)) + "\n")
 
 
-def _table(name: str, explanation: DisruptionExplanation, at: int) -> Iterator[str]:
-    """Write the numbers as a table, and the reasons for them as sentences below."""
+def _table(name: str, explanation: DisruptionExplanation, at: int, width: int) -> Iterator[str]:
+    """Write the numbers as a table, and the reasons for them as sentences below, wrapped to a width."""
     floor = explanation.reading is BudgetDefault.FLOOR
     applies = "every reason" if floor else "reasons that no active budget names"
     total = explanation.equation is AccountingEquation.TOTAL
     counted = "all disrupted nodes count" if total else "disrupted nodes count by reason"
     yield click.style(printable(f"NodePool/{name}"), bold=True) + f"  {explanation.nodes} nodes at {format_instant(at)}"
-    yield f"budgets without reasons apply to {applies}; {counted}"
+    yield from _wrapped(f"budgets without reasons apply to {applies}; {counted}", width)
     yield ""
     rows = [_HEADINGS, *(_row(reason, found) for reason, found in explanation.reasons.items())]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
@@ -150,7 +154,11 @@ def _table(name: str, explanation: DisruptionExplanation, at: int) -> Iterator[s
         yield click.style(line, dim=True) if number == 0 else line
     yield ""
     for reason, found in explanation.reasons.items():
-        yield printable(f"  {reason.value}: {found.because}.")
+        yield from _wrapped(printable(f"  {reason.value}: {found.because}."), width, hang="    ")
+
+
+def _wrapped(text: str, width: int, hang: str = "") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
 
 
 _HEADINGS = ("REASON", "LIMIT", "CONSUMING", "ALLOWED", "BUDGET", "NEXT LIMIT")

@@ -8,6 +8,7 @@ that a mistake has one message.
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -16,11 +17,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import click
 
+from springtide.almanac import Zone, load_zone
 from springtide.apis.formats import FORMATS
 from springtide.apis.karmada.targets import CronTarget
 from springtide.apis.kinds import INT32_MAX
 from springtide.apis.meta.scaling import expected_api_version
-from springtide.apis.meta.times import parse_instant
+from springtide.apis.meta.times import rfc3339_in, written_time
 from springtide.apis.schema import nearest
 from springtide.cli.console import supports_unicode
 
@@ -143,7 +145,12 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _EVERY_DAY = ("daily", "every day", "everyday", "always")
 _GROUPS = {"weekdays": (1, 2, 3, 4, 5), "weekends": (6, 0), "weekend": (6, 0)}
 _TIMES = re.compile(r"(\d{1,2}(?::\d{2})?)\s*-\s*(\d{1,2}(?::\d{2})?)", re.ASCII)
-_WINDOW_FORM = "write days, times and replicas, such as mon-fri 08:30-18:00=6"
+_ONCE = re.compile(
+    r"(?P<first>\d{4}-\d{2}-\d{2})(?:\s+(?P<opens>\d{1,2}(?::\d{2})?))?"
+    r"(?:\s*-\s*(?:(?P<last>\d{4}-\d{2}-\d{2})\b\s*)?(?P<closes>\d{1,2}(?::\d{2})?)?)?",
+    re.ASCII,
+)
+_WINDOW_FORM = "write days, times and replicas, such as mon-fri 08:30-18:00=6 or 2026-11-27 06:00-22:00=20"
 _RULE_FORM = "write name, schedule and replicas, such as up=30 8 * * mon-fri:10"
 _KINDS = {
     "deployment": "Deployment", "deployments": "Deployment", "deploy": "Deployment",
@@ -209,11 +216,18 @@ def _split(text: str) -> tuple[str, str, str]:
 # Windows: days, times, replicas
 
 
-def window(text: str) -> Tree:
-    """Parse a window to a behaviour; one whose end is before its start ends on the next day."""
+def window_for(zone: str | None) -> Callable[[str], Tree]:
+    """Create the parser of windows, each a behaviour; those of a date are read in this zone."""
+    return lambda text: _window(text, load_zone(zone or "UTC"))
+
+
+def _window(text: str, zone: Zone) -> Tree:
+    """Parse a window; one whose end is before its start ends on the next day."""
     when, equals, count = text.rpartition("=")
     if not equals:
         raise AnswerError(f'"{text}" does not say how many replicas', _WINDOW_FORM)
+    if (once := _ONCE.fullmatch(when.strip())) is not None:
+        return _once(once, replicas(count.strip()), zone)
     days_text, opens, closes = _when(when.strip().lower())
     days = _days(days_text)
     if closes <= opens:
@@ -227,6 +241,38 @@ def window(text: str) -> Tree:
         "start": _pattern(days, opens),
         "end": _pattern([(day + later) % 7 for day in days], end),
     }
+
+
+def _once(dates: re.Match[str], count: int, zone: Zone) -> Tree:
+    """Make the behaviour of a date, or from one date to another; without times, whole days are meant."""
+    if (dates["opens"] is None) != (dates["closes"] is None):
+        raise AnswerError(f'"{dates[0]}" has only one time', "write both, such as 2026-11-27 06:00-22:00=20")
+    opens = _minute(dates["opens"] or "0")
+    closes = _minute(dates["closes"] or "24:00", last=True)
+    first, last = _date(dates["first"]), _date(dates["last"] or dates["first"])
+    if dates["last"] is None and closes <= opens:
+        closes += _DAY
+    if (last - first).days * _DAY + closes <= opens:
+        raise AnswerError(f'"{dates[0]}" ends before it begins', "write a later end")
+    return {
+        "name": f"{dates['first']}-{opens // 60:02}{opens % 60:02}",
+        "replicas": count,
+        "priority": 1,  # an exception from windows that recur, wherever it is listed
+        "from": _local_instant(first, opens, zone),
+        "until": _local_instant(last, closes, zone),
+    }
+
+
+def _date(text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise AnswerError(f"{text} is not a calendar date", _WINDOW_FORM) from None
+
+
+def _local_instant(day: datetime.date, minute: int, zone: Zone) -> str:
+    days = (day - datetime.date(1970, 1, 1)).days
+    return rfc3339_in(zone.instant((days * _DAY + minute) * 60), zone)
 
 
 def _when(text: str) -> tuple[str, int, int]:
@@ -307,12 +353,12 @@ def rule_for(reference: Tree, zone: str | None) -> Callable[[str], Tree]:
 
 
 def _timing(text: str, zone: str | None) -> Tree:
-    try:
-        parse_instant(text)
-    except ValueError:
+    written = written_time(text)
+    if written is None:
         schedule = formatted("cron-rule")(text)
         return {"schedule": schedule, **({"timeZone": zone} if zone else {})}
-    return {"at": text}
+    local = load_zone(zone or "UTC")
+    return {"at": text if written.complete else rfc3339_in(local.instant(written.wall), local)}
 
 
 def _bounds(text: str) -> Tree:

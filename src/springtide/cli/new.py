@@ -30,16 +30,17 @@ from springtide.cli.interview import (
     replicas,
     rule_for,
     target,
-    window,
+    window_for,
 )
 
 _WEEK = 7 * 86400
 _NAME = Prompt("NAME", "Name", formatted("dns-subdomain"))
 _NAMESPACE = Prompt("--namespace", "Namespace (empty for none)", optional(formatted("dns-subdomain")), default="")
 _ZONE = Prompt("--timezone", "Time zone, such as Europe/Berlin", formatted("zone"))
-_WINDOW = Prompt("--window", "Window, such as mon-fri 08:30-18:00=6 (empty to go on)", window)
+_WINDOW_TEXT = "Window, such as mon-fri 08:30-18:00=6 or 2026-11-27 06:00-22:00=20 (empty to go on)"
 _DEFAULT = Prompt("--default", "Replicas outside all windows", replicas)
 _FOLLOWER = Prompt("--target", "What it scales, such as deployment/shop (empty for nothing)", optional(target), "")
+_FILE = Prompt("--file", "File to write, such as office.yaml (empty to print)", optional(str), "")
 _TARGET = Prompt("--target", "What is scaled, such as deployment/shop", target)
 
 
@@ -64,7 +65,13 @@ def _common(decorated: Callable[..., Any]) -> Callable[..., Any]:
         click.argument("name", required=False),
         click.option("-n", "--namespace", metavar="NAME", help="The namespace of the object."),
         click.option("--timezone", metavar="ZONE", help="The zone that times are written in."),
-        click.option("-f", "--file", "path", metavar="FILE", help="Where to write; standard output if not given."),
+        click.option(
+            "-f",
+            "--file",
+            "path",
+            metavar="FILE",
+            help="Where to write; asked at a terminal if not given, else standard output.",
+        ),
         click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation before a file is overwritten."),
     )
     for option in reversed(options):
@@ -74,7 +81,13 @@ def _common(decorated: Callable[..., Any]) -> Callable[..., Any]:
 
 @command.command("metricsproducer", short_help="A number of replicas for each time.")
 @_common
-@click.option("--window", "windows", multiple=True, metavar="WINDOW", help='Such as "mon-fri 08:30-18:00=6".')
+@click.option(
+    "--window",
+    "windows",
+    multiple=True,
+    metavar="WINDOW",
+    help='Such as "mon-fri 08:30-18:00=6" or "2026-11-27 06:00-22:00=20".',
+)
 @click.option("--default", "default", metavar="N", help="Replicas outside all windows.")
 @click.option(
     "--target", "follower", metavar="KIND/NAME", help="Also write a HorizontalAutoscaler that scales this target."
@@ -91,20 +104,23 @@ def metricsproducer(
 ) -> None:
     """Write a MetricsProducer: a number of replicas for each time.
 
-    A window is days, times and replicas: "mon-fri 08:30-18:00=6", "sat,sun=1", "daily 22:00-06:00=0". One whose end is
-    before its start ends on the next day; where windows overlap, the first one applies.
+    A window is days, times and replicas: "mon-fri 08:30-18:00=6", "sat,sun=1", "daily 22:00-06:00=0", or dates instead
+    of days for one that happens once: "2026-11-27 06:00-22:00=20", "2026-12-24=1", "2026-11-27 06:00 - 2026-11-29
+    22:00=20". One whose end is before its start ends on the next day. Where windows overlap, one that happens once
+    applies before those that recur, then the first one.
     """
     interview = Interview(interactive=sys.stdin.isatty())
     metadata = _metadata(interview, name, namespace)
     zone = interview.one(_ZONE, timezone)
     size = interview.one(_DEFAULT, default)
 
+    question = Prompt("--window", _WINDOW_TEXT, window_for(zone))
     check = _Checker()
 
     def check_windows(behaviors: list[Tree]) -> None:
         check([producer_object(metadata, zone or "UTC", size or 0, _numbered(behaviors))])
 
-    behaviors = _numbered(interview.several(_WINDOW, windows, check_windows, needed=True))
+    behaviors = _numbered(interview.several(question, windows, check_windows, needed=True))
     followed = interview.one(_FOLLOWER, follower)
     interview.complete()
     made = [producer_object(metadata, zone or "UTC", size or 0, behaviors)]
@@ -133,7 +149,7 @@ def cronfederatedhpa(
     """Write a CronFederatedHPA: replicas, or the bounds of an autoscaler, that are set at certain times.
 
     A rule is a name, a cron expression or an instant, and what is set: "up=30 8 * * mon-fri:10",
-    "launch=2026-11-27T06:00:00Z:50"; for an autoscaler "up=30 8 * * *:5-20", or "5-" and "-20" for one of its bounds.
+    "launch=2026-11-27 06:00:50"; for an autoscaler "up=30 8 * * *:5-20", or "5-" and "-20" for one of its bounds.
     """
     interview = Interview(interactive=sys.stdin.isatty())
     metadata = _metadata(interview, name, namespace)
@@ -212,12 +228,21 @@ def _finish(interview: Interview, check: _Checker, made: list[Tree], path: str |
     except AnswerError as failure:
         raise click.UsageError(f"{failure.message}; {failure.hint}" if failure.hint else failure.message) from None
     text = _text(made)
-    if path is None or path == "-":
-        click.echo(text, nl=False)
-        return
-    if Path(path).exists() and not yes and not interview.confirmed(f"{path} exists. Overwrite it?"):
-        click.echo(f"{path} exists and was not changed: `--yes` overwrites it", err=True)
-        raise SystemExit(1)
+    asked = path is None and interview.interactive and sys.stdout.isatty()
+    while True:
+        chosen = interview.one(_FILE, None) if asked else path
+        if chosen is None or chosen == "-":
+            click.echo(text, nl=False)
+            return
+        if not Path(chosen).exists() or yes or interview.confirmed(f"{chosen} exists. Overwrite it?"):
+            break
+        if not asked:
+            click.echo(f"{chosen} exists and was not changed: `--yes` overwrites it", err=True)
+            raise SystemExit(1)
+    _write(chosen, text)
+
+
+def _write(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as failure:

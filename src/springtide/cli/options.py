@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import re
 import time
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from springtide.almanac import UnknownZone, Zone, load_zone
-from springtide.apis.meta.times import parse_instant
+from springtide.apis.meta.times import parse_instant, written_time
 from springtide.assembly.manifests import ClusterChoice
 from springtide.quantity import DurationError, parse_span
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 3660 * 86400
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_LOCAL_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?", re.ASCII)
 
 
 class DurationType(click.ParamType[int]):
@@ -73,18 +71,13 @@ def parse_optional_moment(text: str | None, zone: Zone, option: str) -> int | No
         return parse_instant(text)
     except ValueError:
         pass
-    local = _LOCAL_TIME.fullmatch(text)
-    try:
-        if local is not None:
-            wall = datetime.datetime.fromisoformat(f"{local[1]}T{local[2]}{local[3] or ':00'}")
-        elif _DATE.fullmatch(text):
-            wall = datetime.datetime.fromisoformat(text)
-        else:
-            raise ValueError(text)
-    except ValueError:
+    local = written_time(f"{text}T00:00" if _DATE.fullmatch(text) else text)
+    if local is not None and local.offset:
+        return parse_instant(f"{local.date}T{local.time}{local.offset.upper()}")
+    if local is None:
         message = f"{text!r} is not a time; write 2026-11-27T06:00:00Z, 2026-11-27T06:00 or 2026-11-27"
-        raise click.BadParameter(message, param_hint=option) from None
-    return zone.instant((wall - datetime.datetime(1970, 1, 1)) // datetime.timedelta(seconds=1))  # noqa: DTZ001
+        raise click.BadParameter(message, param_hint=option)
+    return zone.instant(local.wall)
 
 
 def default_timezone_option(command: Callable[..., Any]) -> Callable[..., Any]:

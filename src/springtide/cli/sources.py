@@ -119,7 +119,7 @@ def prepare_manifests(paths: tuple[str, ...], *, now: int, default_zone: str, ot
         advice = "" if found.unreadable else ": `springtide check` and `springtide convert` help to correct this"
         click.echo(otherwise + advice, err=True)
         return PreparedManifests(code=code)
-    return _dry_run(found, now, otherwise)
+    return _dry_run(found, now, default_zone, otherwise)
 
 
 def show_refusal(staged: StagedObject, message: str) -> None:
@@ -128,14 +128,14 @@ def show_refusal(staged: StagedObject, message: str) -> None:
     click.echo(f"{staged.file}:{staged.line}: {severity}: {printable(message)}", err=True)
 
 
-def _dry_run(manifests: CheckedManifests, now: int, otherwise: str) -> PreparedManifests:
+def _dry_run(manifests: CheckedManifests, now: int, default_zone: str, otherwise: str) -> PreparedManifests:
     """Stage the objects and create them on an API server in memory, with notes about objects that have no effect."""
     # Imported late: these need the packages of the extra `embedded`.
     from springtide.assembly.simulated_cluster import kinds_without_controller
     from springtide.assembly.staging import stage
     from springtide.simulator.bootstrap import dry_run_refusals
 
-    staging = stage(manifests)
+    staging = stage(manifests, default_zone)
     for staged in staging.unknown:
         api_version, _ = staged.kind
         note(f"{staged.file}:{staged.line}: {staged.label} ({api_version}): the cluster has no such kind, skipped")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.apis.importers.conversions import NOW, applied_at, converted, errors_of, views_of, warnings_of
 
 from springtide.apis.importers import ConversionOptions, convert_cronhpa
+from springtide.apis.karmada.rules import firings_of
 
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}
 AUTOSCALER = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "shop"}
@@ -83,7 +86,23 @@ def test_schedules_with_a_warning(given: dict[str, Any], timing: dict[str, str],
         pytest.param(cronhpa(job("daily")), "has 1 field,", id="one-field"),
         pytest.param(cronhpa(), "no jobs", id="no-jobs"),
         pytest.param(cronhpa(job("0 0 8 * * *"), target={"kind": "Deployment"}), "no name", id="no-target"),
-        pytest.param(cronhpa(job("0 0 8 * * *"), excludeDates=["* * * * * 0"]), "weekdays", id="exclude-weekdays"),
+        pytest.param(
+            cronhpa(job("0 0 8 15 * *"), excludeDates=["* * * * * 0"]), "names days of the month", id="exclude-and-days"
+        ),
+        pytest.param(
+            cronhpa(job("0 0 8 15 * 1"), excludeDates=["* * * * * 0"]), "names days of the month", id="exclude-and-both"
+        ),
+        pytest.param(
+            cronhpa(job("0 0 8 * 11,12 *"), excludeDates=["* * * * 12 0"]), "months beyond", id="exclude-some-months"
+        ),
+        pytest.param(
+            cronhpa(job("0 0 8 * * 0,6"), excludeDates=["* * * * * 0", "* * * * * 6"]),
+            "never runs",
+            id="exclude-all-left",
+        ),
+        pytest.param(
+            cronhpa(job("@date 2026-11-29 06:00:00"), excludeDates=["* * * * * 0"]), "never runs", id="exclude-the-date"
+        ),
         pytest.param(cronhpa(job("0 0 8 * * *"), excludeDates=["* * * * * *"]), "every day", id="exclude-all"),
         pytest.param(cronhpa(job("0 0 8 * * *"), excludeDates=["* * 1 *"]), "4 fields", id="exclude-short"),
     ],
@@ -111,6 +130,63 @@ def test_excluded_dates_become_a_calendar() -> None:
     assert calendar.spec.yearly == ("02-29", "12-24", "12-25", "12-26")
     assert calendar.spec.dates == ("2026-05-01",)
     assert [(one.name, one.mode) for one in rules.spec.rules[0].calendars] == [("web-shop-excluded", "Exclude")]
+
+
+@pytest.mark.parametrize(
+    ("given", "excluded", "schedule"),
+    [
+        pytest.param("0 30 8 * * *", ["* * * * * 0"], "30 8 * * mon-sat", id="every-day-but-sunday"),
+        pytest.param("0 30 8 ? * ?", ["* * * * * 0,6"], "30 8 ? * mon-fri", id="question-marks"),
+        pytest.param("0 30 8 * * *", ["* * * * * 0", "* * * * * 3"], "30 8 * * mon,tue,thu-sat", id="two-entries"),
+        pytest.param("0 30 8 * * *", ["* * * * * 1"], "30 8 * * tue-sat,sun", id="every-day-but-monday"),
+        pytest.param("@daily", ["* * * ? * SUN"], "0 0 * * mon-sat", id="macro"),
+        pytest.param("@every 6h", ["* * * * * 0"], "0 */6 * * mon-sat", id="interval"),
+        pytest.param("0 30 8 * * 1-5", ["* * * * * 5"], "30 8 * * mon-thu", id="among-the-weekdays-of-the-job"),
+        pytest.param("0 30 8 * * 1-5", ["* * * * * 0"], "30 8 * * 1-5", id="not-among-them"),
+        pytest.param("0 30 8 * 12 *", ["* * * * 11,12 0"], "30 8 * 12 mon-sat", id="in-the-months-of-the-job"),
+        pytest.param("0 30 8 * 6 *", ["* * * * 12 0"], "30 8 * 6 *", id="in-other-months"),
+    ],
+)
+def test_excluded_weekdays_are_taken_out_of_schedules(given: str, excluded: list[str], schedule: str) -> None:
+    """A Calendar has dates only."""
+    conversion = converted(convert_cronhpa, cronhpa(job(given), excludeDates=excluded), zone="UTC")
+    assert errors_of(conversion) == []
+    (cron,) = views_of(conversion)
+    assert [rule.schedule for rule in cron.spec.rules] == [schedule]
+
+
+def test_days_joined_by_or_are_excluded_by_both_means() -> None:
+    """`1-7 * 0` is the first week of every month, and every Sunday."""
+    conversion = converted(convert_cronhpa, cronhpa(job("0 0 8 * * *"), excludeDates=["* * * 1,2 1 0"]), zone="UTC")
+    assert [message for message in errors_of(conversion) if "months beyond" in message]
+
+    conversion = converted(convert_cronhpa, cronhpa(job("0 0 8 * 1 *"), excludeDates=["* * * 1,2 1 0"]), zone="UTC")
+    rules, calendar = views_of(conversion)
+    assert rules.spec.rules[0].schedule == "0 8 * 1 mon-sat"
+    assert calendar.spec.yearly == ("01-01", "01-02")
+
+
+def test_a_job_that_runs_once_runs_after_excluded_weekdays() -> None:
+    value = cronhpa(job("0 0 9 * * *", runOnce=True), excludeDates=["* * * * * 1,2"])
+    conversion = converted(convert_cronhpa, value, zone="UTC")
+    assert conversion.made[0]["spec"]["rules"][0]["at"] == "2026-01-07T09:00:00Z"
+
+
+@given(st.integers(0, 127), st.lists(st.integers(0, 6), min_size=1, max_size=6, unique=True))
+def test_excluded_weekdays_are_those_of_the_clock(mask: int, excluded: list[int]) -> None:
+    """Every firing of the rule is one of the job on another weekday, and every such one is a firing."""
+    own = [day for day in range(7) if mask >> day & 1] or list(range(7))
+    field = ",".join(str(day) for day in own)
+    value = cronhpa(job(f"0 0 8 * * {field}"), excludeDates=[f"* * * * * {day}" for day in excluded])
+    conversion = converted(convert_cronhpa, value, zone="UTC")
+    left = [day for day in own if day not in excluded]
+    if not left:
+        assert "never runs" in errors_of(conversion)[0]
+        return
+    (cron,) = views_of(conversion)
+    firings = firings_of(cron.spec.rules[0], "UTC", {}).between(NOW, NOW + 14 * 86400)
+    days = [NOW + n * 86400 + 8 * 3600 for n in range(14)]
+    assert list(firings) == [at for at in days if (at // 86400 + 4) % 7 in left]
 
 
 def test_sizes_of_an_autoscaler_become_its_minimum() -> None:

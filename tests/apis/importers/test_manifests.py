@@ -180,3 +180,29 @@ def test_conversion_never_raises(example: Path, data: st.DataObject) -> None:
     for item in load(replaced.text, ValidationContext(now=NOW)) if replaced.changes else ():
         if isinstance(item, LoadedObject) and item.kind.kind in MADE:
             assert item.sound, item.problems
+
+
+def deployment(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("given", "warned"),
+    [
+        pytest.param((workload(),), True, id="the-converted-workload"),
+        pytest.param((deployment(replicas=3), cronhpa("* * * 25 12 *")), True, id="the-target-of-a-converted-object"),
+        pytest.param((cronhpa("* * * 25 12 *"), deployment(replicas=3)), True, id="in-any-order"),
+        pytest.param((deployment(), cronhpa("* * * 25 12 *")), False, id="without-replicas"),
+        pytest.param(
+            ({**deployment(replicas=3), "metadata": {"name": "other"}}, cronhpa("* * * 25 12 *")),
+            False,
+            id="another-one",
+        ),
+        pytest.param((deployment(replicas=3),), False, id="nothing-converted"),
+    ],
+)
+def test_replicas_in_the_files_are_a_warning(given: tuple[dict[str, Any], ...], warned: bool) -> None:
+    """Applying the workload again would undo what the schedule set."""
+    found = [message for message in said(replaced(*given)) if "whatever the schedule says" in message]
+    assert len(found) == warned
+    assert all(message.startswith("applying Deployment `web` again sets its `replicas: ") for message in found)

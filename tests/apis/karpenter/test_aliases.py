@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.apis.karpenter.samples import beta_pool, node_pool
 from tests.apis.manifests import loaded, problems_of
 
 from springtide.apis.karpenter.aliases import fixes, read_v1, read_v1beta1
+from springtide.apis.kinds import Normalizer
 from springtide.apis.problems import format_path
 
 BUDGETS = "spec.disruption.budgets"
@@ -83,6 +85,8 @@ def test_budgets(written: dict[str, Any], meant: dict[str, Any], said_at: list[s
         ("expiration", "Expired"),
         ("expiry", "Expired"),
         ("expire", "Expired"),
+        ("unhealthy", "Unhealthy"),
+        ("Repair", "Unhealthy"),
     ],
 )
 def test_c3_names_of_reasons(name: str, reason: str) -> None:
@@ -138,7 +142,7 @@ def test_c15_budgets_under_a_key_for_each_method() -> None:
 
     assert reading.value["spec"]["disruption"] == {
         "consolidationPolicy": "WhenUnderutilized",
-        "consolidateAfter": "30m",
+        "disruptAfter": {"Underutilized": "30m"},
         "budgets": [
             {"nodes": "10%", "schedule": "0 0 1 * *", "duration": "1h"},
             {"nodes": "20%", "schedule": "0 0 1 * *", "duration": "1h", "reasons": ["Drifted"]},
@@ -253,6 +257,70 @@ def test_any_tree_is_survived(garbage: Any, where: str) -> None:
         once = read(value)
         assert before == value
         assert once.value == read(once.value).value
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        pytest.param({"drift": {"disruptAfter": "2h"}}, {"Drifted": "2h"}, id="drift"),
+        pytest.param({"empty": {"disruptAfter": "5m"}}, {"Empty": "5m"}, id="empty"),
+        pytest.param({"consolidation": {"disruptAfter": "30m"}}, {"Underutilized": "30m"}, id="consolidation"),
+        pytest.param(
+            {"defaults": {"disruptAfter": "1h"}},
+            {"Empty": "1h", "Drifted": "1h", "Underutilized": "1h"},
+            id="defaults-are-for-every-reason",
+        ),
+        pytest.param(
+            {"defaults": {"disruptAfter": "1h"}, "drift": {"disruptAfter": "2h"}},
+            {"Drifted": "2h", "Empty": "1h", "Underutilized": "1h"},
+            id="defaults-are-for-the-other-reasons",
+        ),
+        pytest.param(
+            {"disruptAfter": {"Empty": "5m"}, "drift": {"disruptAfter": "Never"}},
+            {"Empty": "5m", "Drifted": "Never"},
+            id="beside-the-canonical-form",
+        ),
+    ],
+)
+@pytest.mark.parametrize("read", [read_v1, read_v1beta1])
+def test_delays_under_a_key_for_each_method(read: Normalizer, written: dict[str, Any], meant: dict[str, Any]) -> None:
+    """A delay is that of its reason only, with a warning at the place where it was written."""
+    reading = read(node_pool(written))
+
+    assert reading.value["spec"]["disruption"] == {"disruptAfter": meant}
+    said = [format_path(problem.path) for problem in reading.problems]
+    moved = [key for key in written if key != "disruptAfter"]
+    assert sorted(said) == sorted(f"spec.disruption.{key}.disruptAfter" for key in moved)
+    assert not [problem for problem in reading.problems if "consolidateAfter" in f"{problem.message} {problem.hint}"]
+
+
+@pytest.mark.parametrize(
+    ("written", "path", "hint"),
+    [
+        pytest.param({"disruptAfter": "2h"}, "disruptAfter", "such as `{Drifted: 2h}`", id="text"),
+        pytest.param({"disruptAfter": {"Expired": "2h"}}, "disruptAfter.Expired", "`expireAfter`", id="expired-key"),
+        pytest.param({"disruptAfter": {"expiry": "2h"}}, "disruptAfter.expiry", "`expireAfter`", id="alias-of-expired"),
+        pytest.param({"disruptAfter": {"drift": "2h"}}, "disruptAfter.drift", "`Drifted`", id="alias-of-drifted"),
+        pytest.param(
+            {"disruptAfter": {"Unhealthy": "2h"}}, "disruptAfter.Unhealthy", "`repair: {after: 30m}`", id="unhealthy"
+        ),
+        pytest.param({"disruptAfter": {"Drifted": "soon"}}, "disruptAfter.Drifted", "", id="no-duration"),
+        pytest.param({"expired": {"disruptAfter": "2h"}}, "expired", "`expireAfter`", id="expired-method"),
+        pytest.param({"drift": {"consolidateAfter": "2h"}}, "drift", "`disruptAfter: {Drifted: 2h}`", id="no-setting"),
+        pytest.param(
+            {"drift": {"disruptAfter": "1h"}, "disruptAfter": {"Drifted": "2h"}}, "drift", "`disruptAfter", id="twice"
+        ),
+    ],
+)
+@pytest.mark.parametrize("pool", [node_pool, beta_pool])
+def test_delays_that_are_refused(
+    pool: Callable[[dict[str, Any]], dict[str, Any]], written: dict[str, Any], path: str, hint: str
+) -> None:
+    """What is no delay of one reason is an error with the fix, never a setting of the whole pool."""
+    (found,) = (problem for problem in problems_of(pool(written)) if problem.severity == "error")
+
+    assert format_path(found.path) == f"spec.disruption.{path}"
+    assert hint in found.hint
 
 
 def test_c15_budgets_under_default() -> None:

@@ -205,3 +205,44 @@ def test_a_window_that_first_opens_in_months_is_met() -> None:
 
 def test_a_rate_needs_a_period() -> None:
     assert messages([{"nodes": "5", "maxPer": {"nodes": 1, "period": "0h"}}]) == ["a rate needs a period longer than 0"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "group", "paths"),
+    [
+        pytest.param({}, "springtide.dev", ["budgets[1].reasons"], id="without-repair"),
+        pytest.param({"repair": {"after": "30m"}}, "springtide.dev", [], id="with-repair"),
+        pytest.param({}, "karpenter.k8s.aws", [], id="repair-of-karpenter"),
+    ],
+)
+def test_budgets_for_unhealthy_need_repair(settings: dict[str, Any], group: str, paths: list[str]) -> None:
+    """Karpenter switches repair on for all of its pools, so only pools of Springtide need the field."""
+    value = node_pool({"budgets": [{"nodes": "5"}, {"nodes": "1", "reasons": ["Unhealthy"]}], **settings})
+    value["spec"]["template"]["spec"]["nodeClassRef"]["group"] = group
+
+    found = [problem for problem in problems_of(value) if "repair" in problem.message]
+
+    assert [format_path(problem.path) for problem in found] == [f"spec.disruption.{path}" for path in paths]
+    assert all(problem.severity == "warning" and "`repair: {after: 30m}`" in problem.hint for problem in found)
+
+
+def test_a_delay_of_a_reason_that_the_policy_excludes() -> None:
+    value = node_pool({"consolidationPolicy": "WhenEmpty", "disruptAfter": {"Empty": "5m", "Underutilized": "1h"}})
+
+    assert [(problem.severity, format_path(problem.path)) for problem in problems_of(value)] == [
+        ("warning", "spec.disruption.disruptAfter.Underutilized")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("repair", "path"),
+    [
+        pytest.param({"after": "soon"}, "after", id="after"),
+        pytest.param({"maxUnhealthy": "120%"}, "maxUnhealthy", id="percentage-above-100"),
+        pytest.param({"maxUnhealthy": -1}, "maxUnhealthy", id="negative-count"),
+    ],
+)
+def test_settings_of_repair(repair: dict[str, Any], path: str) -> None:
+    (found,) = problems_of(node_pool({"repair": repair}))
+
+    assert (found.severity, format_path(found.path)) == ("error", f"spec.disruption.repair.{path}")

@@ -48,10 +48,11 @@ def test_c2_reasons_whose_budget_is_closed() -> None:
     ) == (10, 5)
 
 
-@pytest.mark.parametrize("name", ["drift", "drifted", "Drifted", "consolidation", "underutilized", "expired", "Empty"])
+@pytest.mark.parametrize("name", ["drift", "drifted", "Drifted", "consolidation", "expired", "Empty", "repair"])
 def test_c3_names_of_reasons(name: str) -> None:
     """All names of the design are taken; those that are not canonical with a warning."""
-    found = severities(node_pool({"budgets": [{"nodes": "5", "reasons": [name]}], "expirationPolicy": "Graceful"}))
+    budgets = [{"nodes": "5", "reasons": [name]}]
+    found = severities(node_pool({"budgets": budgets, "expirationPolicy": "Graceful", "repair": {}}))
 
     assert ({} if name in list(DisruptionReason) else {"budgets[0].reasons[0]": "warning"}) == found
 

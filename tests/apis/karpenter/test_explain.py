@@ -104,6 +104,31 @@ def test_equations(
 
 
 @pytest.mark.parametrize(
+    ("listed", "settings", "expected"),
+    [
+        pytest.param("10", {}, None, id="left-out-without-repair"),
+        pytest.param("10", {"repair": {"after": "30m"}}, (10, 3, 7), id="repair-under-the-budget-of-all-reasons"),
+        pytest.param("", {"repair": {"after": "30m"}}, (None, 3, 97), id="repair-without-a-limit"),
+    ],
+)
+def test_nodes_that_are_not_ready_do_not_use_up_the_budget_of_their_repair(
+    listed: str, settings: dict[str, Any], expected: tuple[int | None, int, int] | None
+) -> None:
+    """Disrupted nodes do, whatever the reason of their disruption."""
+    pool = compiled(listed or [], **settings)
+    found = explain_disruption(pool, at=0, nodes=100, disrupting={LETTERS["D"]: 3}, unhealthy=4)
+    unhealthy = found.reasons.get(DisruptionReason.UNHEALTHY)
+
+    assert expected == (None if unhealthy is None else (unhealthy.limit, unhealthy.consuming, unhealthy.allowed))
+    assert found.reasons[DisruptionReason.DRIFTED].consuming == 7
+    if unhealthy is not None:
+        assert unhealthy.because.endswith(
+            "3 nodes are unavailable already (3 disrupted); 4 nodes are not ready and not counted: this budget limits"
+            " their repair"
+        )
+
+
+@pytest.mark.parametrize(
     ("listed", "nodes", "taken", "expected"),
     [
         pytest.param("10%", 35, 0, 4, id="tenth-rounded-up"),

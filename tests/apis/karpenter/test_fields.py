@@ -19,7 +19,8 @@ from springtide.apis.schema import schema_of, with_defaults
 
 FIELDS: dict[type[View], str] = {
     types.NodePoolSpec: "disruption weight limits replicas template",
-    Disruption: "consolidateAfter consolidationPolicy budgets budgetDefault* budgetAccounting* expirationPolicy*",
+    Disruption: "consolidateAfter consolidationPolicy budgets budgetDefault* budgetAccounting* expirationPolicy*"
+    " disruptAfter* repair*",
     Budget: "reasons nodes schedule duration timeZone* from* until* calendars* mode* maxPer* cooldown*",
     types.NodeTemplate: "metadata spec",
     types.NodeTemplateSpec: "expireAfter terminationGracePeriod requirements taints startupTaints nodeClassRef",
@@ -31,7 +32,7 @@ FIELDS: dict[type[View], str] = {
     types.NodeClaimStatus: "nodeName providerID imageID capacity allocatable lastPodEventTime conditions",
     v1beta1.NodePoolSpecV1Beta1: "disruption weight limits template replicas*",
     v1beta1.DisruptionV1Beta1: "consolidateAfter consolidationPolicy expireAfter budgets"
-    " budgetDefault* budgetAccounting* expirationPolicy*",
+    " budgetDefault* budgetAccounting* expirationPolicy* disruptAfter* repair*",
     v1beta1.NodeTemplateSpecV1Beta1: "requirements resources taints startupTaints nodeClassRef kubelet"
     " terminationGracePeriod*",
     v1beta1.NodeClassReferenceV1Beta1: "apiVersion kind name",

@@ -15,7 +15,7 @@ from tests.apis.karpenter.samples import budgets, instant, node_pool
 from springtide.almanac import DayCalendar, Days
 from springtide.apis.forecast import ForecastQuery, Lane, LaneStyle, Outlook
 from springtide.apis.karpenter import types, v1beta1
-from springtide.apis.karpenter.budgets import REASONS, BudgetDefault, disruption_limit
+from springtide.apis.karpenter.budgets import BudgetDefault, disruption_limit
 from springtide.apis.karpenter.forecast import forecast_pool, pool_budgets
 
 MONDAY = instant("2026-11-23 00:00:00")
@@ -197,7 +197,7 @@ SOONER, LATER = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 def limits(budgets: Any, *, version: str = "v1") -> list[int | None]:
     value = {"apiVersion": f"karpenter.sh/{version}", "kind": "NodePool", "spec": {"disruption": {"budgets": budgets}}}
     pool = pool_budgets(value)
-    return [disruption_limit(pool, reason, pool.active.at(0), 100).count for reason in REASONS]
+    return [disruption_limit(pool, reason, pool.active.at(0), 100).count for reason in pool.reasons]
 
 
 @pytest.mark.parametrize(
@@ -209,6 +209,7 @@ def limits(budgets: Any, *, version: str = "v1") -> list[int | None]:
         pytest.param([{"nodes": "101%"}], [0, 0, 0, 0], id="a bad number blocks all"),
         pytest.param([{"nodes": "101%", "reasons": ["Drifted"]}], [None, 0, None, None], id="or what it names"),
         pytest.param([{"nodes": {}, "reasons": ["Empty"]}, {"nodes": "5"}], [0, 5, 5, 5], id="a wrong type"),
+        pytest.param([{"nodes": "5", "reasons": ["Unhealthy"]}], [None, None, None, 5, None], id="a reason more"),
         pytest.param(["x", {"nodes": "5"}], [0, 0, 0, 0], id="no mapping"),
         pytest.param("x", [0, 0, 0, 0], id="no list"),
         pytest.param([{"nodes": "5", "schedule": "0 0 * * 7", "duration": "1h"}], [0, 0, 0, 0], id="a bad schedule"),
@@ -226,6 +227,28 @@ def limits(budgets: Any, *, version: str = "v1") -> list[int | None]:
 )
 def test_what_cannot_be_evaluated_blocks(budgets: Any, expected: list[int | None]) -> None:
     assert limits(budgets) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "lanes"),
+    [
+        pytest.param({}, ["Empty", "Drifted", "Underutilized", "Expired"], id="without-repair"),
+        pytest.param({"repair": {}}, ["Empty", "Drifted", "Underutilized", "Unhealthy", "Expired"], id="with-repair"),
+    ],
+)
+def test_unhealthy_has_a_lane_where_nodes_are_repaired(settings: dict[str, Any], lanes: list[str]) -> None:
+    found = outlook(budgets("5"), **settings)
+
+    assert [lane.name for lane in found.lanes] == lanes
+
+
+def test_a_delay_is_named_beside_the_number() -> None:
+    """`disruptAfter` changes no number of a budget, but what the number is worth."""
+    found = outlook(budgets("5"), disruptAfter={"Drifted": "2h", "Empty": "Never"})
+
+    assert "a node waits 2h after it drifted (`disruptAfter.Drifted`)" in lane(found, "Drifted").because
+    assert "no node is disrupted for Empty: `disruptAfter.Empty` is Never" in lane(found, "Empty").because
+    assert "disruptAfter" not in lane(found, "Underutilized").because
 
 
 def test_v1beta1_reads_a_schedule_without_duration_as_always_active() -> None:

@@ -187,6 +187,8 @@ def naive_taken(
     reading: BudgetDefault,
     equation: AccountingEquation,
 ) -> int:
+    if reason is DisruptionReason.UNHEALTHY:
+        unhealthy = 0  # what is to be repaired does not use up its own budget
     named = {
         r: any(r in plain.reasons and (plain.allow or plain.active(NOW)) for plain in listed) for r in DisruptionReason
     }
@@ -204,6 +206,7 @@ def naive_taken(
     st.integers(0, 5),
     st.sampled_from(list(BudgetDefault)),
     st.sampled_from(list(AccountingEquation)),
+    st.booleans(),
 )
 def test_numbers(
     listed: list[Plain],
@@ -212,14 +215,17 @@ def test_numbers(
     unhealthy: int,
     reading: BudgetDefault,
     equation: AccountingEquation,
+    repair: bool,
 ) -> None:
     """Limit, what is taken, what is allowed and the next limit agree with the formulas for every reason."""
-    pool = compiled([plain.written() for plain in listed])
+    pool = compiled([plain.written() for plain in listed], **({"repair": {}} if repair else {}))
 
     found = explain_disruption(
         pool, at=NOW, nodes=total, disrupting=disrupting, unhealthy=unhealthy, reading=reading, equation=equation
     )
 
+    named = repair or any(DisruptionReason.UNHEALTHY in plain.reasons for plain in listed)
+    assert (DisruptionReason.UNHEALTHY in found.reasons) is named
     for reason, explained in found.reasons.items():
         expected = naive_limit(listed, reason, NOW, total, reading)
         taken = naive_taken(listed, reason, disrupting, unhealthy, reading, equation)

@@ -44,8 +44,36 @@ CASES = [
     pytest.param("a: [x, [y]\nb: 1\n", (1, 4), "the `[` that opens here", "`]`", id="outer-bracket"),
     pytest.param('a: ["x" "y"]\n', (1, 9), "`,` or `]` was expected", "separate", id="missing-comma"),
     pytest.param("a: ]\n", (1, 4), "`]` has no opening bracket", "remove it", id="closing-bracket"),
-    pytest.param("a:\n    b: 1\n  c: 2\n", (3, 3), "indented by 2", "`b: 1` (4 spaces) or `a:` (0", id="dedent"),
-    pytest.param("a: 1\n  b: 2\n", (2, 3), "indented deeper", "same indentation", id="indent"),
+    pytest.param(
+        "a:\n    b: 1\n  c: 2\n", (3, 3), "indented by 2", "by 4, like `b: 1`, or by 0, like `a:`", id="dedent"
+    ),
+    pytest.param("a: 1\n  b: 2\n", (2, 3), "indented deeper", "indent it by 0, like `a: 1`", id="indent"),
+    pytest.param(
+        "a:\n    - b: 1\n      c: 2\n   - b: 3\n", (4, 4), "indented by 3", "indent it by 4, like `- b: 1`", id="item"
+    ),
+    pytest.param(
+        "a:\n    - b: 1\n      c: 2\n     - b: 3\n",
+        (4, 6),
+        "indented by 5",
+        "indent it by 4, like `- b: 1`",
+        id="deep-item",
+    ),
+    pytest.param(
+        "a:\n  - b: 1\n - b: 3\n", (3, 2), "indented by 1", "indent it by 2, like `- b: 1`", id="shallow-item"
+    ),
+    pytest.param(
+        "a:\n  - - b\n   - c\n", (3, 4), "indented by 3", "by 4, like `- b`, or by 2, like `- - b`", id="items"
+    ),
+    pytest.param(
+        "a:\n    - b: 1\n     c: 2\n", (3, 6), "indented by 5", "indent it by 6, like `b: 1`", id="key-of-item"
+    ),
+    pytest.param(
+        "a:\n  b:\n    c: 1\n   d:\n    e: 1\n",
+        (4, 4),
+        "indented by 3",
+        "indent it by 2, like `b:`",
+        id="key-with-block",
+    ),
     pytest.param("a: foo: bar\n", (1, 7), "a second `:`", 'write `a: "foo: bar"`', id="second-colon"),
     pytest.param('- a: x: "y"\n', (1, 7), "a second `:`", 'write `a: "x: \\"y\\""`', id="second-colon-and-quotes"),
     pytest.param("{{- if .x }}\na: 1\n{{- end }}\n", (1, 1), "`{{` opens a template", "render", id="template"),

@@ -114,7 +114,7 @@ ROWS = (
         "M10-crossed",
         bounds(FEDERATED, targetMinReplicas=3, targetMaxReplicas=1),
         f"{RULE}.targetMinReplicas",
-        "swap them",
+        "raise `targetMaxReplicas` to",
     ),
     Refused(
         "hpa-replicas",
@@ -126,7 +126,10 @@ ROWS = (
         "hpa-min-zero", bounds(HPA, targetMinReplicas=0), f"{RULE}.targetMinReplicas", "write 1; only a ScaledObject"
     ),
     Refused(
-        "hpa-crossed", bounds(HPA, targetMinReplicas=3, targetMaxReplicas=1), f"{RULE}.targetMinReplicas", "swap them"
+        "hpa-crossed",
+        bounds(HPA, targetMinReplicas=3, targetMaxReplicas=1),
+        f"{RULE}.targetMinReplicas",
+        "raise `targetMaxReplicas` to",
     ),
     Refused(
         "scaled-object-replicas",

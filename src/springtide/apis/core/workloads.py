@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 from springtide.apis.core.pods import PodTemplateSpec, misplaced_consumer_problems
 from springtide.apis.kinds import Count, PositiveCount, ValidationContext, View, doc
-from springtide.apis.meta.types import LabelSelectorView, Object, ScaleTargetReference
+from springtide.apis.meta.scaling import NamedScaleTarget
+from springtide.apis.meta.types import LabelSelectorView, Object
 from springtide.apis.problems import Problem, error
 
 
@@ -191,7 +192,7 @@ class Job(_Workload, kw_only=True):
 class _Bounded(View, kw_only=True):
     """Fields of both versions of a HorizontalPodAutoscaler."""
 
-    scale_target_ref: Annotated[ScaleTargetReference, doc("The workload that is scaled.")]
+    scale_target_ref: Annotated[NamedScaleTarget, doc("The workload that is scaled.")]
     min_replicas: Annotated[Count, doc("The minimum number of pods; 0 only if the cluster allows it.")] = 1
     max_replicas: Annotated[PositiveCount, doc("The maximum number of pods.")]
 

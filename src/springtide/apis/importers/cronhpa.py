@@ -1,7 +1,8 @@
 """The importer of kubernetes-cronhpa-controller: its jobs become cron rules.
 
 A job fires at instants, as a rule does. Seconds have no equivalent; intervals that count from the start of the
-controller become times of the clock; jobs that run once become rules with `at`. Excluded dates become a Calendar.
+controller become times of the clock; jobs that run once become rules with `at`. Excluded dates become a Calendar;
+excluded weekdays, which a Calendar cannot have, are taken out of the schedules.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from springtide.almanac import Cron, CronError, Dialect, Zone, load_zone
-from springtide.almanac.civil import ALL_WEEKDAYS, DayRule, members, month_length
+from springtide.almanac.civil import ALL_DAYS, ALL_WEEKDAYS, DayRule, date_of, members, month_length, weekday_of
 from springtide.almanac.cron_grammar import MACROS, parse_schedule
 from springtide.apis.forecast import format_instant
 from springtide.apis.importers.conversion import (
@@ -41,6 +42,16 @@ _EVERY = re.compile(r"@every\s+(?P<span>\S+)", re.ASCII)
 _NANOSECONDS = 1_000_000_000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _LEAP_YEAR = 2000
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+@dataclass(frozen=True, slots=True)
+class _ExcludedWeekdays:
+    """Weekdays, in certain months, on which no job runs."""
+
+    text: str
+    months: int
+    weekdays: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,7 @@ class _ObjectContext:
     options: ConversionOptions
     zone: Zone
     notes: ConversionNotes
+    weekdays: tuple[_ExcludedWeekdays, ...] = ()
 
 
 def convert_cronhpa(value: Tree, options: ConversionOptions) -> Conversion | None:
@@ -74,12 +86,13 @@ def convert_cronhpa(value: Tree, options: ConversionOptions) -> Conversion | Non
     if not isinstance(jobs, list) or not jobs:
         notes.error(("spec",), "there are no jobs to convert", "add `jobs`, or remove the object")
         return notes.refused(value)
+    calendar, weekdays = _exclusions(value, name, context)
+    context = replace(context, weekdays=weekdays)
     rules: list[Tree] = []
     for position, job in enumerate(jobs):
         rule = _rule(mapping_at(job), ("spec", "jobs", position), target, [made["name"] for made in rules], context)
         if rule is not None:
             rules.append(rule)
-    calendar = _calendar(value, name, context)
     if notes.failed:
         return notes.refused(value)
     if target.get("kind") == "HorizontalPodAutoscaler":
@@ -140,11 +153,14 @@ def _timing(job: Tree, path: Path, context: _ObjectContext) -> Tree | None:
         at = context.zone.instant(moment)
         if at <= context.options.now:
             context.notes.warn(path, f"`{text}` is in the past: the rule never fires", "remove the job")
+        elif any(_is_on(excluded, moment // _DAY) for excluded in context.weekdays):
+            context.notes.error(path, f"`{text}` is an excluded weekday: the job never runs", "remove the job")
         return {"at": format_instant(at)}
     schedule = _interval(text, path, context.notes) if text.startswith("@every") else _five_fields(text, path, context)
     if schedule is None:
         return None
     try:
+        schedule = _without_weekdays(schedule, text, path, context)
         cron = Cron.parse(schedule, Dialect.RULE)
     except CronError as failure:
         context.notes.error(path, failure.message, failure.hint)
@@ -235,20 +251,26 @@ def _date(text: str, path: Path, notes: ConversionNotes) -> int | None:
 # Days on which no job runs
 
 
-def _calendar(value: Tree, name: str, context: _ObjectContext) -> Tree | None:
+def _exclusions(value: Tree, name: str, context: _ObjectContext) -> tuple[Tree | None, tuple[_ExcludedWeekdays, ...]]:
+    """Return the Calendar of the excluded dates, if there are any, and the excluded weekdays."""
     excluded = mapping_at(value, "spec").get("excludeDates")
-    if not isinstance(excluded, list) or not excluded:
-        return None
     yearly: set[str] = set()
     dates: set[str] = set()
-    for position, text in enumerate(excluded):
+    weekdays: list[_ExcludedWeekdays] = []
+    for position, text in enumerate(excluded if isinstance(excluded, list) else ()):
         path: Path = ("spec", "excludeDates", position)
         if isinstance(text, str) and text.strip().startswith("@date"):
             moment = _date(text.strip(), path, context.notes)
             if moment is not None:
                 dates.add(format_instant(moment)[:10])
         else:
-            yearly.update(_days_of_year(str(text), path, context.notes))
+            for days in _excluded_days(str(text), path, context.notes):
+                if days.weekdays == ALL_WEEKDAYS:
+                    yearly.update(_dates_of(days))
+                else:
+                    weekdays.append(_ExcludedWeekdays(str(text), days.months, days.weekdays))
+    if not dates and not yearly:
+        return None, tuple(weekdays)
     # A Calendar is cluster-scoped, so its name contains the namespace.
     owner = mapping_at(value, "metadata").get("namespace")
     called = f"{owner}-{name}-excluded" if isinstance(owner, str) and owner else f"{name}-excluded"
@@ -257,10 +279,17 @@ def _calendar(value: Tree, name: str, context: _ObjectContext) -> Tree | None:
         spec["dates"] = sorted(dates)
     if yearly:
         spec["yearly"] = sorted(yearly)
-    return {"apiVersion": "springtide.dev/v1alpha1", "kind": "Calendar", "metadata": {"name": called}, "spec": spec}
+    calendar = {
+        "apiVersion": "springtide.dev/v1alpha1",
+        "kind": "Calendar",
+        "metadata": {"name": called},
+        "spec": spec,
+    }
+    return calendar, tuple(weekdays)
 
 
-def _days_of_year(text: str, path: Path, notes: ConversionNotes) -> list[str]:
+def _excluded_days(text: str, path: Path, notes: ConversionNotes) -> list[DayRule]:
+    """Split a pattern of days into dates and weekdays: each is excluded by other means."""
     fields = text.split()
     if len(fields) != 6:
         notes.error(path, f"`{text}` has {_fields(len(fields))}, expected 6, such as * * * 25 12 *")
@@ -270,17 +299,61 @@ def _days_of_year(text: str, path: Path, notes: ConversionNotes) -> list[str]:
     except CronError as failure:
         notes.error(path, failure.message, failure.hint)
         return []
-    if days.weekdays != ALL_WEEKDAYS:
-        notes.error(
-            path,
-            f"`{text}` excludes weekdays, and a calendar has dates",
-            "leave these weekdays out of the schedules of the jobs",
-        )
-        return []
     if days.daily:
         notes.error(path, f"`{text}` excludes every day: no job ever runs", "remove it, or name a day")
         return []
-    return _dates_of(days)
+    if days.either:
+        halves = (DayRule(days.days, days.months, ALL_WEEKDAYS), DayRule(ALL_DAYS, days.months, days.weekdays))
+        return [half for half in halves if not half.empty]
+    return [days]
+
+
+def _is_on(excluded: _ExcludedWeekdays, day: int) -> bool:
+    date = date_of(day)
+    return bool(excluded.months >> date.month & 1 and excluded.weekdays >> weekday_of(day) & 1)
+
+
+def _without_weekdays(schedule: str, text: str, path: Path, context: _ObjectContext) -> str:
+    """Take the excluded weekdays out of a schedule; an error where that is not the same.
+
+    It is the same where every day of the month matches and the exclusion is for all months of the schedule.
+    """
+    expanded = MACROS.get(schedule, schedule)
+    days = parse_schedule(expanded, Dialect.RULE).days
+    left = days.weekdays
+    for excluded in context.weekdays:
+        if not excluded.months & days.months:
+            continue
+        if days.days != ALL_DAYS or days.months & ~excluded.months:
+            reason = "days of the month" if days.days != ALL_DAYS else "months beyond those"
+            context.notes.error(
+                path,
+                f"`{text}` names {reason}, so the weekdays of `{excluded.text}` cannot be taken out of it",
+                "write jobs for the days that remain",
+            )
+            return schedule
+        left &= ~excluded.weekdays
+    if left == days.weekdays:
+        return schedule
+    if not left:
+        context.notes.error(path, f"`{text}` only runs on excluded weekdays: the job never runs", "remove the job")
+        return schedule
+    return " ".join((*expanded.split()[:4], _weekdays(left)))
+
+
+def _weekdays(mask: int) -> str:
+    """Write weekdays as a field of a cron expression, from Monday on: `mon-thu,sat,sun`."""
+    runs: list[list[int]] = []
+    # Sunday is 0, so that no range ends with it.
+    for weekday in sorted(members(mask), key=lambda weekday: (weekday - 1) % 7):
+        if weekday and runs and runs[-1][-1] == weekday - 1:
+            runs[-1].append(weekday)
+        else:
+            runs.append([weekday])
+    return ",".join(
+        f"{_WEEKDAYS[run[0]]}-{_WEEKDAYS[run[-1]]}" if len(run) > 2 else ",".join(_WEEKDAYS[each] for each in run)
+        for run in runs
+    )
 
 
 def _dates_of(days: DayRule) -> list[str]:

@@ -403,7 +403,9 @@ def _bounds(spec: Tree, notes: ConversionNotes) -> _Bounds:
     bounds = _Bounds(read["minReplicaCount"] or 0, _DEFAULT_MAXIMUM if most is None else most, read["idleReplicaCount"])
     if bounds.most < bounds.least:
         message = f"maxReplicaCount {bounds.most} is smaller than minReplicaCount {bounds.least}"
-        notes.error(("spec", "maxReplicaCount"), message, "swap them")
+        notes.error(
+            ("spec", "maxReplicaCount"), message, f"raise it to {bounds.least} or more, or lower `minReplicaCount`"
+        )
     return bounds
 
 

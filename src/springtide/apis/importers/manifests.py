@@ -1,7 +1,7 @@
 """Replaces the objects of other projects in files of manifests; every other document keeps its text.
 
-`SiblingObjects` knows all objects of the files that are converted together, so that new names are free and a second
-autoscaler of a target is reported.
+`SiblingObjects` knows all objects of the files that are converted together, so that new names are free, and a second
+autoscaler of a target and its `replicas`, which applying the files again would restore, are reported.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ IMPORTERS: tuple[Converter, ...] = (convert_keda, convert_cronhpa, convert_downs
 _LEADING_COMMENTS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*")
 _LONGEST_NAME = 63
 _CLUSTER_WIDE = ("Calendar",)
+_WORKLOAD_GROUPS = ("apps", "argoproj.io")
 _AUTOSCALERS = (
     ("autoscaling", "HorizontalPodAutoscaler"),
     ("autoscaling.karmada.io", "FederatedHPA"),
@@ -49,11 +50,15 @@ _AUTOSCALERS = (
 
 
 class SiblingObjects:
-    """The objects of the files that are converted together, and the new ones, by name and by scale target."""
+    """The objects of the files that are converted together, and the new ones, by name and by scale target.
+
+    Of workloads, it keeps the replicas that are written in the files.
+    """
 
     def __init__(self) -> None:
         self._taken: set[tuple[str, str, str]] = set()
         self._autoscalers: dict[tuple[str, str, str], list[Tree]] = {}
+        self._replicas: dict[tuple[str, str, str], Any] = {}
 
     def read(self, text: str) -> None:
         """Add the objects of a text."""
@@ -63,10 +68,14 @@ class SiblingObjects:
                     self._add(value)
 
     def resolve_conflicts(self, value: Tree, conversion: Conversion) -> Conversion:
-        """Rename new objects whose names are taken, and warn of other autoscalers of their target."""
+        """Rename new objects whose names are taken; warn of other autoscalers of their target, and of its replicas."""
         if conversion.failed or not conversion.made:
             return conversion
-        problems: list[Problem] = [*conversion.problems, *self._conflicts(value, conversion)]
+        problems: list[Problem] = [
+            *conversion.problems,
+            *self._conflicts(value, conversion),
+            *self._fixed_replicas(value, conversion),
+        ]
         made = conversion.made
         for position, item in enumerate(made):
             name = self._free_name(item, str(value["kind"]).lower())
@@ -79,6 +88,9 @@ class SiblingObjects:
 
     def _add(self, value: Tree) -> None:
         self._taken.add(_identity(value))
+        replicas = mapping_at(value, "spec").get("replicas")
+        if replicas is not None and group_kind(value)[0] in _WORKLOAD_GROUPS:
+            self._replicas[_identity(value)] = replicas
         if group_kind(value) in _AUTOSCALERS and (target := _target(value)) is not None:
             self._autoscalers.setdefault(target, []).append(value)
 
@@ -103,6 +115,20 @@ class SiblingObjects:
                 f"{reference.get('kind')} `{reference.get('name')}` is also scaled by {names}, which conflicts with the"
                 f" new {item['kind']}",
                 "keep one of them",
+            )
+
+    def _fixed_replicas(self, value: Tree, conversion: Conversion) -> Iterator[Problem]:
+        targets = dict.fromkeys(target for item in conversion.made if (target := _target(item)) is not None)
+        for kind, namespace, name in targets:
+            replicas = self._replicas.get((kind, namespace, name))
+            if replicas is None:
+                continue
+            own = _identity(value) == (kind, namespace, name)
+            yield warning(
+                ("spec", "replicas") if own else ("metadata", "name"),
+                f"applying {kind} `{name}` again sets its `replicas: {replicas}`, whatever the schedule says",
+                f"remove `replicas` from it; to keep that from setting 1 once, first remove it by"
+                f" `kubectl apply edit-last-applied -n {namespace} {kind.lower()}/{name}`",
             )
 
 

@@ -24,6 +24,7 @@ from springtide.apis.kinds import (
     ValidationContext,
     View,
     Zone,
+    ZonedTime,
     by_key,
     doc,
     extension,
@@ -71,7 +72,9 @@ class CronFederatedHPARule(View, kw_only=True):
         doc("When the rule fires: a cron expression of five fields."),
         stock_required,
     ] = None
-    at: Annotated[Time | None, doc("The one instant at which the rule fires, instead of a schedule."), extension] = None
+    at: Annotated[
+        ZonedTime | None, doc("The one instant at which the rule fires, instead of a schedule."), extension
+    ] = None
     target_replicas: Annotated[Count | None, doc("Replicas to set, where the target is a workload.")] = None
     target_min_replicas: Annotated[
         Count | None, doc("Minimum to set, where the target is an autoscaler; its own is left alone if not set.")

@@ -248,7 +248,7 @@ class FederatedHPASpec(View, kw_only=True):
             yield error(
                 ("maxReplicas",),
                 f"maxReplicas {self.max_replicas} is smaller than minReplicas {self.min_replicas}",
-                "swap them",
+                f"raise `maxReplicas` to {self.min_replicas} or more, or lower `minReplicas`",
             )
 
 

@@ -144,5 +144,5 @@ def _bounds_problems(rule: CronFederatedHPARule, kind: CronTargetKind) -> Iterat
         yield error(
             ("targetMinReplicas",),
             f"targetMinReplicas {low} is greater than targetMaxReplicas {high}",
-            "swap them",
+            f"raise `targetMaxReplicas` to {low} or more, or lower `targetMinReplicas`",
         )

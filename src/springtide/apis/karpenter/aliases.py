@@ -10,19 +10,19 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from springtide.apis.karpenter.budgets import DisruptionReason, parse_reason
+from springtide.apis.karpenter.budgets import DELAYED_REASONS, DisruptionReason, parse_reason
 from springtide.apis.kinds import INT32_MAX, NormalizedTree
 from springtide.apis.problems import Path, Problem, warning
 
 MOST_REASONS = 50
 _DISRUPTION: Path = ("spec", "disruption")
 _DEFAULT_METHODS = ("default", "defaults")
-_MOVED_SETTINGS = {
-    "consolidationPolicy": "consolidationPolicy",
-    "consolidateAfter": "consolidateAfter",
-    "disruptAfter": "consolidateAfter",
-    "expireAfter": "expireAfter",
+_SETTINGS: dict[str, tuple[DisruptionReason, ...]] = {
+    "consolidationPolicy": (DisruptionReason.UNDERUTILIZED, DisruptionReason.EMPTY),
+    "consolidateAfter": (DisruptionReason.UNDERUTILIZED, DisruptionReason.EMPTY),
+    "expireAfter": (DisruptionReason.EXPIRED,),
 }
+"""Settings of the whole pool, and the methods under whose keys they mean the same."""
 
 
 class _TreeNormalizer:
@@ -180,6 +180,10 @@ def _put_reasons(budget: dict[str, Any], reasons: list[str], written: list[str])
 
 def _expand_methods(reader: _TreeNormalizer, disruption: dict[str, Any]) -> None:
     methods = [key for key in disruption if _is_method(key) and isinstance(disruption[key], dict)]
+    # The delay of the defaults is for the reasons that have none of their own, so it comes last.
+    for key in sorted(methods, key=lambda key: parse_reason(key) is None):
+        if "disruptAfter" in disruption[key] and _move_delay(reader, disruption, key):
+            del disruption[key]["disruptAfter"]
     for key in methods:
         method = disruption[key]
         reason = parse_reason(key)
@@ -195,17 +199,40 @@ def _expand_methods(reader: _TreeNormalizer, disruption: dict[str, Any]) -> None
 
 
 def _is_method(key: str) -> bool:
-    return key.lower() in _DEFAULT_METHODS or parse_reason(key) is not None
+    # `repair` is a setting.
+    return key.lower() in _DEFAULT_METHODS or (parse_reason(key) is not None and key != "repair")
 
 
 def _move_setting(reader: _TreeNormalizer, disruption: dict[str, Any], key: str, name: str, part: Any) -> bool:
-    target = _MOVED_SETTINGS.get(name)
-    if target is None or target in disruption or (target == "expireAfter" and target in _template_spec(reader)):
+    reason = parse_reason(key)
+    if name not in _SETTINGS or (reason is not None and reason not in _SETTINGS[name]) or name in disruption:
         return False
-    disruption[target] = part
+    if name == "expireAfter" and name in _template_spec(reader):
+        return False
+    disruption[name] = part
     here = (*_DISRUPTION, key, name)
-    reader.origins[(*_DISRUPTION, target)] = here
-    reader.warn(here, f"`{key}.{name}` is read as `{target}`", f"write `{target}` under `disruption`")
+    reader.origins[(*_DISRUPTION, name)] = here
+    reader.warn(here, f"`{key}.{name}` is read as `{name}`", f"write `{name}` under `disruption`")
+    return True
+
+
+def _move_delay(reader: _TreeNormalizer, disruption: dict[str, Any], key: str) -> bool:
+    """Move the delay of a method to that of its reason, and one of the defaults to all reasons without one."""
+    reason, delay = parse_reason(key), disruption[key]["disruptAfter"]
+    delays = disruption.get("disruptAfter", {})
+    if not isinstance(delays, dict):
+        return False
+    meant = [one for one in DELAYED_REASONS if reason in (None, one) and one.value not in delays]
+    if not meant:
+        return False
+    here = (*_DISRUPTION, key, "disruptAfter")
+    disruption["disruptAfter"] = delays | {one.value: delay for one in meant}
+    for one in meant:
+        reader.origins[(*_DISRUPTION, "disruptAfter", one.value)] = here
+    named = ", ".join(meant)
+    written = ", ".join(f"{one}: {delay}" for one in meant)
+    message = f"`{key}.disruptAfter` is read as the `disruptAfter` of {named}"
+    reader.warn(here, message, f"write `disruptAfter: {{{written}}}` under `disruption`")
     return True
 
 

@@ -11,11 +11,13 @@ only to reasons that no active budget names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from functools import cache
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from springtide.almanac import (
     Cron,
@@ -45,6 +47,7 @@ class DisruptionReason(StrEnum):
     EMPTY = "Empty"
     DRIFTED = "Drifted"
     UNDERUTILIZED = "Underutilized"
+    UNHEALTHY = "Unhealthy"
     EXPIRED = "Expired"
 
 
@@ -59,12 +62,18 @@ ALIASES: dict[str, DisruptionReason] = {
     "underutilised": DisruptionReason.UNDERUTILIZED,
     "consolidation": DisruptionReason.UNDERUTILIZED,
     "consolidate": DisruptionReason.UNDERUTILIZED,
+    "unhealthy": DisruptionReason.UNHEALTHY,
+    "repair": DisruptionReason.UNHEALTHY,
     "expired": DisruptionReason.EXPIRED,
     "expiration": DisruptionReason.EXPIRED,
     "expiry": DisruptionReason.EXPIRED,
     "expire": DisruptionReason.EXPIRED,
 }
 """Every accepted name, in lower case; names are case-insensitive."""
+
+
+DELAYED_REASONS = (DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED)
+"""The reasons for which `disruptAfter` has a delay."""
 
 
 def parse_reason(name: str) -> DisruptionReason | None:
@@ -128,6 +137,16 @@ class PoolBudgets:
     reading: BudgetDefault
     equation: AccountingEquation
     forceful_expiry: bool
+    repair: bool = False
+    """Whether unhealthy nodes are replaced."""
+    delays: Mapping[DisruptionReason, str] = field(default_factory=dict)
+    """How long a node waits before it is disrupted for a reason, as written in `disruptAfter`."""
+
+    @property
+    def reasons(self) -> tuple[DisruptionReason, ...]:
+        """The reasons that apply to the pool; without `repair`, Unhealthy is one only if a budget names it."""
+        unhealthy = self.repair or any(DisruptionReason.UNHEALTHY in budget.reasons for budget in self.budgets)
+        return tuple(reason for reason in REASONS if unhealthy or reason is not DisruptionReason.UNHEALTHY)
 
     @property
     def active(self) -> Timeline[tuple[int, ...]]:
@@ -273,6 +292,8 @@ def compile_pool(
         if disruption.budget_accounting == "PerReason"
         else AccountingEquation.TOTAL,
         forceful_expiry=disruption.expiration_policy == "Forceful",
+        repair=disruption.repair is not None,
+        delays=parse_delays(msgspec.to_builtins(disruption.disrupt_after)),
     )
 
 
@@ -321,6 +342,12 @@ def parse_reasons(names: Sequence[Any]) -> tuple[DisruptionReason, ...]:
     """Return the reasons of a list of names, each once; unknown names are ignored."""
     found = (parse_reason(name) for name in names if isinstance(name, str))
     return tuple(dict.fromkeys(reason for reason in found if reason is not None))
+
+
+def parse_delays(written: Any) -> dict[DisruptionReason, str]:
+    """Return the delays of `disruptAfter` by reason; what is malformed is ignored."""
+    given = written if isinstance(written, dict) else {}
+    return {reason: text for reason in DELAYED_REASONS if isinstance(text := given.get(reason.value), str)}
 
 
 def _open_times(budget: Budget, default_zone: str, calendars: Mapping[str, DayCalendar]) -> Timeline[bool] | None:

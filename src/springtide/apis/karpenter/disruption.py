@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+import msgspec
 from msgspec import Meta
 
 from springtide.apis.karpenter.budgets import (
-    REASONS,
+    ALIASES,
+    DELAYED_REASONS,
     BudgetClaim,
     CompiledBudget,
     DisruptionReason,
@@ -17,16 +19,17 @@ from springtide.apis.karpenter.budgets import (
     compile_budget,
     compile_pool,
     limit_over_time,
+    parse_reasons,
 )
 from springtide.apis.kinds import (
     INT32_MAX,
     MAX_SCHEDULE,
     CelRule,
     PositiveCount,
-    Time,
     ValidationContext,
     View,
     Zone,
+    ZonedTime,
     as_set,
     at_most,
     default,
@@ -79,7 +82,7 @@ def _once_problems(budget: Budget, context: ValidationContext) -> Iterator[Probl
     elif budget.until is None:
         yield error((), "the window never closes: `until` is not set", "add `until`, an RFC 3339 time")
     elif parse_instant(budget.until) <= parse_instant(budget.from_):
-        yield error(("until",), f"`until` {budget.until} is not after `from` {budget.from_}", "swap them")
+        yield error(("until",), f"`until` {budget.until} is not after `from` {budget.from_}", "write a later `until`")
     elif parse_instant(budget.until) <= context.now and budget.mode == "Limit":
         yield warning(("until",), f"the window has been over since {budget.until}", "remove the budget")
     elif parse_instant(budget.until) <= context.now:
@@ -109,6 +112,10 @@ def disruption_problems(
     disruption: Disruption | v1beta1.DisruptionV1Beta1, context: ValidationContext
 ) -> Iterator[Problem]:
     """Find budgets that limit nothing, that never bind, or that always block a reason."""
+    delays = disruption.disrupt_after
+    if disruption.consolidation_policy == "WhenEmpty" and delays is not None and delays.underutilized is not None:
+        message = "`Underutilized` has no effect: with the policy WhenEmpty only empty nodes are consolidated"
+        yield warning(("disruptAfter", "Underutilized"), message, "remove it, or change `consolidationPolicy`")
     if not disruption.budgets:
         hint = "remove `budgets` for the default of 10%, or list budgets"
         yield warning(("budgets",), "an empty list of budgets means no limit", hint)
@@ -122,6 +129,17 @@ def disruption_problems(
         return
     if not any(made.failure for made in pool.budgets):
         yield from _comparison_problems(pool, context.now)
+
+
+def unrepaired_problems(disruption: Disruption | v1beta1.DisruptionV1Beta1) -> Iterator[Problem]:
+    """Find budgets for the repair of nodes in a pool of Springtide that repairs none."""
+    if disruption.repair is not None:
+        return
+    for index, budget in enumerate(disruption.budgets):
+        if DisruptionReason.UNHEALTHY in parse_reasons(budget.reasons or ()):
+            message = "no node is disrupted for Unhealthy: the pool has no `repair`"
+            hint = "set `repair: {after: 30m}` under `disruption`, or remove Unhealthy"
+            yield warning(("disruption", "budgets", index, "reasons"), message, hint)
 
 
 def _ignored_by_expiry(pool: PoolBudgets) -> Iterator[Problem]:
@@ -142,7 +160,7 @@ def _comparison_problems(pool: PoolBudgets, now: int) -> Iterator[Problem]:
             continue
         if (tighter := _never_binding(pool, budget, states)) is not None:
             yield _never_binding_problem(budget, tighter)
-    for reason in REASONS:
+    for reason in pool.reasons:
         blocking = [_blocking(budget_claims(pool, reason, state)) for state in states]
         if (reason is DisruptionReason.EXPIRED and pool.forceful_expiry) or not all(blocking):
             continue
@@ -177,7 +195,7 @@ def _never_binding(pool: PoolBudgets, budget: CompiledBudget, states: Sequence[t
     An empty list means that it never applies: as a fallback, it has no reason that other budgets do not name.
     """
     tighter: dict[int, None] = {}
-    for reason in REASONS:
+    for reason in pool.reasons:
         if not budget.covers(reason):
             continue
         for state in states:
@@ -230,6 +248,7 @@ ReasonName = Literal[
     "Empty",
     "Drifted",
     "Underutilized",
+    "Unhealthy",
     "Expired",
     "empty",
     "emptiness",
@@ -239,6 +258,8 @@ ReasonName = Literal[
     "underutilised",
     "consolidation",
     "consolidate",
+    "unhealthy",
+    "repair",
     "expired",
     "expiration",
     "expiry",
@@ -311,7 +332,7 @@ class Budget(View, kw_only=True):
         stock(
             type="array",
             maxItems=50,
-            items={"type": "string", "enum": ["Underutilized", "Empty", "Drifted"]},
+            items={"type": "string", "enum": ["Underutilized", "Empty", "Drifted", "Unhealthy"]},
             x_kubernetes_list_type="set",
         ),
     ] = None
@@ -324,10 +345,10 @@ class Budget(View, kw_only=True):
         doc("How long the window stays open after each time of the schedule, in hours and minutes."),
     ] = None
     time_zone: Annotated[Zone | None, doc("The zone that the schedule is read in; UTC if not set."), extension] = None
-    from_: Annotated[Time | None, doc("When a window that happens once opens, instead of `schedule`."), extension] = (
-        None
-    )
-    until: Annotated[Time | None, doc("When a window that happens once closes."), extension] = None
+    from_: Annotated[
+        ZonedTime | None, doc("When a window that happens once opens, instead of `schedule`."), extension
+    ] = None
+    until: Annotated[ZonedTime | None, doc("When a window that happens once closes."), extension] = None
     calendars: Annotated[
         Annotated[tuple[CalendarReference, ...], Meta(max_length=16)] | None,
         doc("Calendars whose days the window excludes, or is restricted to."),
@@ -346,7 +367,56 @@ class Budget(View, kw_only=True):
         yield from budget_window_problems(self, context)
 
 
+_NO_DELAY = {
+    DisruptionReason.EXPIRED: "set `expireAfter`, the age at which a node expires; there is no other delay",
+    DisruptionReason.UNHEALTHY: "set `repair: {after: 30m}`, with the time that a node must be unhealthy",
+}
+"""The reasons that `disruptAfter` has no delay for, and what to set instead."""
+
+
+class DisruptAfter(View, kw_only=True):
+    """How long a node waits before it is disrupted for a reason; Never disables the reason."""
+
+    __mistaken__: ClassVar[dict[str, str]] = {
+        alias: f"write `{reason}`" if reason in DELAYED_REASONS else _NO_DELAY[reason]
+        for alias, reason in (*ALIASES.items(), *((reason.value, reason) for reason in _NO_DELAY))
+    }
+
+    drifted: Annotated[DurationOrNever | None, doc("The time since a node drifted; none if not set.")] = msgspec.field(
+        name="Drifted", default=None
+    )
+    empty: Annotated[
+        DurationOrNever | None,
+        doc("The time since the last pod event of an empty node; `consolidateAfter` if not set."),
+    ] = msgspec.field(name="Empty", default=None)
+    underutilized: Annotated[
+        DurationOrNever | None, doc("The time since the last pod event of a node; `consolidateAfter` if not set.")
+    ] = msgspec.field(name="Underutilized", default=None)
+
+
+class NodeRepair(View, kw_only=True):
+    """The replacement of nodes that stay unhealthy. The annotation karpenter.sh/do-not-repair exempts a node."""
+
+    after: Annotated[Duration, doc("How long a node must be unhealthy before it is replaced.")] = "30m"
+    max_unhealthy: Annotated[
+        str | int,
+        doc(
+            "While more nodes than this are unhealthy, none is replaced: a count, or a percentage of the pool's nodes"
+            " (rounded up)."
+        ),
+        schema(pattern=NODES_PATTERN, minimum=0, maximum=INT32_MAX),
+        text_format("node-count"),
+    ] = "20%"
+
+
 Budgets = Annotated[tuple[Budget, ...], Meta(max_length=50), default([{"nodes": "10%"}])]
+
+
+def _method_hint(reason: DisruptionReason) -> str:
+    budgets = f"list budgets under `budgets` with `reasons: [{reason}]`"
+    if reason in DELAYED_REASONS:
+        return f"{budgets}, and write a delay as `disruptAfter: {{{reason}: 2h}}`"
+    return f"{budgets}; {_NO_DELAY[reason]}"
 
 
 class Disruption(View, kw_only=True):
@@ -356,7 +426,7 @@ class Disruption(View, kw_only=True):
         "budget": "write `budgets`, a list",
         "ttlSecondsAfterEmpty": "write `consolidateAfter`",
         "ttlSecondsUntilExpired": "write `expireAfter` under `spec.template.spec`",
-        "disruptAfter": "write `consolidateAfter`",
+        **{alias: _method_hint(reason) for alias, reason in ALIASES.items() if alias != "repair"},
     }
 
     consolidate_after: Annotated[
@@ -384,6 +454,16 @@ class Disruption(View, kw_only=True):
         doc("Whether expired nodes are removed at once (Forceful) or as the budgets for Expired allow (Graceful)."),
         extension,
     ] = "Forceful"
+    disrupt_after: Annotated[
+        DisruptAfter | None,
+        doc("How long a node waits before it is disrupted, by reason."),
+        extension,
+    ] = None
+    repair: Annotated[
+        NodeRepair | None,
+        doc("Replaces nodes that stay unhealthy, within the budgets for Unhealthy; off if not set."),
+        extension,
+    ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
         """Find budgets that limit nothing, that never bind, or that always block a reason."""

@@ -48,6 +48,11 @@ def used_disruptions(
     return unhealthy + sum(disrupting.get(reason, 0) for reason in sharers)
 
 
+def counted_unhealthy(reason: DisruptionReason, unhealthy: int) -> int:
+    """Return how many of the nodes that are not ready count: none for Unhealthy, because they are to be repaired."""
+    return 0 if reason is DisruptionReason.UNHEALTHY else unhealthy
+
+
 def remaining_disruptions(limit: int | None, used: int, nodes: int) -> int:
     """Return how many more nodes may be disrupted; without a limit, all others."""
     return max(0, (nodes if limit is None else limit) - used)
@@ -127,9 +132,10 @@ def explain_disruption(
     reading, equation = reading or pool.reading, equation or pool.equation
     active = pool.active.at(at)
     found: dict[DisruptionReason, ReasonExplanation] = {}
-    for reason in REASONS:
+    for reason in pool.reasons:
         sharers = counted_reasons(pool, reason, active, reading, equation)
-        used = used_disruptions(disrupting or {}, unhealthy, sharers)
+        counted = counted_unhealthy(reason, unhealthy)
+        used = used_disruptions(disrupting or {}, counted, sharers)
         now = disruption_limit(pool, reason, active, nodes, reading)
         binding = [] if now.claim is None else [now.claim]
         why = limit_reason(pool, reason, active, binding, nodes=nodes, reading=reading)
@@ -138,7 +144,7 @@ def explain_disruption(
             consuming=used,
             allowed=remaining_disruptions(now.count, used, nodes),
             budget=None if now.claim is None else now.claim.budget.index,
-            because=f"{why}; {_describe_used(used, unhealthy, sharers)}",
+            because=f"{why}; {_describe_used(pool, used, counted, sharers)}{_describe_left_out(unhealthy - counted)}",
             next=_next_limit(pool, reason, at, nodes, reading),
         )
     return DisruptionExplanation(reading, equation, nodes, found)
@@ -170,7 +176,22 @@ def limit_reason(
         words += f"; earlier disruptions count as well ({'; '.join(rates)})"
     if reason is DisruptionReason.EXPIRED and pool.forceful_expiry:
         words += "; expiry is forceful: expired nodes do not wait for this"
+    if (delay := pool.delays.get(reason)) is not None:
+        words += f"; {_describe_delay(reason, delay)}"
     return words
+
+
+_DELAY_BEGINNINGS = {
+    DisruptionReason.DRIFTED: "it drifted",
+    DisruptionReason.EMPTY: "its last pod event",
+    DisruptionReason.UNDERUTILIZED: "its last pod event",
+}
+
+
+def _describe_delay(reason: DisruptionReason, delay: str) -> str:
+    if delay == "Never":
+        return f"no node is disrupted for {reason}: `disruptAfter.{reason}` is Never"
+    return f"a node waits {delay} after {_DELAY_BEGINNINGS[reason]} (`disruptAfter.{reason}`)"
 
 
 def _describe_claim(claim: BudgetClaim, reason: DisruptionReason, nodes: int | None) -> str:
@@ -187,16 +208,24 @@ def _describe_claim(claim: BudgetClaim, reason: DisruptionReason, nodes: int | N
     return f"budget {budget.index} {verb}{window}"
 
 
-def _describe_used(used: int, unhealthy: int, sharers: tuple[DisruptionReason, ...]) -> str:
+def _describe_used(pool: PoolBudgets, used: int, unhealthy: int, sharers: tuple[DisruptionReason, ...]) -> str:
     if not used:
         return "no node is being disrupted"
     parts: list[str] = []
     if used > unhealthy:
-        whose = "disrupted" if sharers == REASONS else f"disrupted for {', '.join(sharers)}"
+        named = [reason for reason in sharers if reason in pool.reasons]
+        whose = "disrupted" if sharers == REASONS else f"disrupted for {', '.join(named)}"
         parts.append(f"{used - unhealthy} {whose}")
     if unhealthy:
         parts.append(f"{unhealthy} not ready")
     return f"{used} {'node is' if used == 1 else 'nodes are'} unavailable already ({', '.join(parts)})"
+
+
+def _describe_left_out(unhealthy: int) -> str:
+    if not unhealthy:
+        return ""
+    nodes = "1 node is" if unhealthy == 1 else f"{unhealthy} nodes are"
+    return f"; {nodes} not ready and not counted: this budget limits their repair"
 
 
 def _next_limit(

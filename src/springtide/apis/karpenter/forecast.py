@@ -16,7 +16,6 @@ from springtide.almanac import DayCalendar, load_zone
 from springtide.apis.forecast import ForecastQuery, Lane, LaneStyle, LaneValue, Outlook, timeline_lane
 from springtide.apis.karpenter import v1beta1
 from springtide.apis.karpenter.budgets import (
-    REASONS,
     AccountingEquation,
     BudgetClaim,
     BudgetDefault,
@@ -29,6 +28,7 @@ from springtide.apis.karpenter.budgets import (
     disruption_limit,
     invalid_budget,
     limit_over_time,
+    parse_delays,
     parse_reasons,
 )
 from springtide.apis.karpenter.disruption import Budget, Disruption
@@ -79,6 +79,8 @@ def pool_budgets(
             written, "expirationPolicy", ["Forceful", "Graceful"], defaults.expiration_policy
         )
         == "Forceful",
+        repair=written.get("repair") is not None,
+        delays=parse_delays(written.get("disruptAfter")),
     )
 
 
@@ -139,7 +141,7 @@ def _outlook(compiled: PoolBudgets, query: ForecastQuery) -> Outlook:
     given = _ForecastInput(compiled, query, edges)
     return Outlook(
         zones=zones or (query.default_zone,),
-        lanes=tuple(_lane(given, reason) for reason in REASONS),
+        lanes=tuple(_lane(given, reason) for reason in compiled.reasons),
     )
 
 

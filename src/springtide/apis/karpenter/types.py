@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from springtide.apis.core.resources import is_known as is_resource
 from springtide.apis.core.resources import meant_resource
-from springtide.apis.karpenter.disruption import Disruption, Duration, DurationOrNever
+from springtide.apis.karpenter.disruption import Disruption, Duration, DurationOrNever, unrepaired_problems
 from springtide.apis.kinds import (
     CelRule,
     Count,
@@ -36,6 +36,8 @@ LABEL_KEY = (
 )
 LABEL_VALUE = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
 
+OWN_GROUP = "springtide.dev"
+"""The group of node classes whose nodes Springtide creates."""
 NODEPOOL_LABEL = "karpenter.sh/nodepool"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 _OWN_DOMAIN = re.compile(r"([a-z0-9-]+\.)*karpenter\.sh/")
@@ -277,8 +279,10 @@ class NodePoolSpec(View, kw_only=True):
     replicas: Annotated[Count | None, doc("A fixed number of nodes, which makes the pool static.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
-        """Find fields that a static pool cannot have."""
+        """Find fields that a static pool cannot have, and budgets for the repair of nodes where it is off."""
         yield from pool_problems(self.replicas, self.weight, self.limits)
+        if self.template.spec.node_class_ref.group == OWN_GROUP:
+            yield from unrepaired_problems(self.disruption)
 
 
 class NodePoolStatus(View, kw_only=True):

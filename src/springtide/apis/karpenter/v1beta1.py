@@ -186,6 +186,14 @@ class DisruptionV1Beta1(View, kw_only=True):
         doc("Whether expired nodes are removed as the budgets for Expired allow (Graceful) or at once (Forceful)."),
         extension,
     ] = "Graceful"
+    disrupt_after: Annotated[
+        disruption.DisruptAfter | None, doc("How long a node waits before it is disrupted, by reason."), extension
+    ] = None
+    repair: Annotated[
+        disruption.NodeRepair | None,
+        doc("Replaces nodes that stay unhealthy, within the budgets for Unhealthy; off if not set."),
+        extension,
+    ] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
         """Find fields that API servers of this version reject, and budgets without effect."""
@@ -276,6 +284,10 @@ class NodePoolSpecV1Beta1(View, kw_only=True):
         if self.template is None:
             yield _incomplete(("template",), "spec.template")
         yield from types.pool_problems(self.replicas, self.weight, self.limits)
+        spec = None if self.template is None else self.template.spec
+        reference = None if spec is None else spec.node_class_ref
+        if reference is not None and (reference.api_version or "").startswith(f"{types.OWN_GROUP}/"):
+            yield from disruption.unrepaired_problems(self.disruption)
 
 
 class NodePoolV1Beta1(Object, kw_only=True):

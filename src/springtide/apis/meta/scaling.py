@@ -14,6 +14,7 @@ from springtide.apis.kinds import PositiveCount, ValidationContext, View, doc, i
 from springtide.apis.meta.repair import TreeRepair
 from springtide.apis.meta.types import ScaleTargetReference
 from springtide.apis.problems import Path, Problem, error
+from springtide.apis.schema import nearest
 
 
 class SpeedLimit(View, kw_only=True):
@@ -80,13 +81,37 @@ def api_group_of(api_version: str) -> str:
     return "" if not slash and _VERSION.fullmatch(group) else group
 
 
-class ScaleTargetSpec(ScaleTargetReference, kw_only=True):
+def scalable_kind_meant(kind: str, group: str) -> str | None:
+    """Return the kind that a misspelt one means; None for a kind that may exist in this group."""
+    guess = nearest(kind, _CURRENT) if kind not in _CURRENT else None
+    return guess if guess is not None and group in (*_MISTAKEN_GROUPS[_CURRENT[guess]], _group(guess)) else None
+
+
+def _group(kind: str) -> str:
+    return api_group_of(_CURRENT[kind])
+
+
+class NamedScaleTarget(ScaleTargetReference, kw_only=True):
+    """The object whose replicas are set: any kind with a scale subresource, in the same namespace."""
+
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
+        """Find misspelt kinds."""
+        if (meant := scalable_kind_meant(self.kind, api_group_of(self.api_version or ""))) is not None:
+            group = self.api_version or "the core group"
+            yield error(("kind",), f"there is no kind {self.kind} in {group}", f"did you mean `{meant}`?")
+
+
+class ScaleTargetSpec(NamedScaleTarget, kw_only=True):
     """The object whose replicas are set: any kind with a scale subresource, in the same namespace."""
 
     __mistaken__ = {"namespace": "the target is in the namespace of this object"}
 
-    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:
         """Find references that cannot find an object."""
+        misspelt = list(super().problems(context))
+        if misspelt:
+            yield from misspelt
+            return
         expected = expected_api_version(self.kind, self.api_version)
         if not (self.api_version or "").strip():
             if expected == "v1":

@@ -29,9 +29,9 @@ from springtide.almanac.civil import DAY, FIRST_DAY, LAST_DAY
 from springtide.apis.kinds import (
     MAX_SCHEDULE,
     DnsName,
-    Time,
     ValidationContext,
     View,
+    ZonedTime,
     at_most,
     doc,
     extension,
@@ -44,6 +44,7 @@ _RFC_3339 = re.compile(
     r"(?P<moment>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:[.,]\d+)?(?P<offset>Z|[+-]\d{2}:\d{2})", re.ASCII
 )
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_WALL_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - local time; messages name the zone
 _SECOND = datetime.timedelta(seconds=1)
 
 
@@ -62,6 +63,53 @@ def parse_instant(text: str) -> int:
     return (moment - _EPOCH) // _SECOND
 
 
+_WRITTEN = re.compile(
+    r"(?P<date>\d{4}-\d{2}-\d{2})[Tt ](?P<hours>\d{2}:\d{2})(?P<seconds>:\d{2})?(?P<fraction>\.\d+)?"
+    r"(?P<offset>[Zz]|[+-]\d{2}:\d{2})?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTime:
+    """A date and a time as users write them, and the offset if there is one."""
+
+    text: str
+    date: str
+    time: str
+    """With seconds."""
+    offset: str
+    wall: int
+    """The wall second that the clock shows."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is an RFC 3339 time as API servers accept it."""
+        return bool(self.offset) and _RFC_3339.fullmatch(self.text) is not None
+
+
+def written_time(text: str) -> WrittenTime | None:
+    """Parse a date and time with or without seconds and an offset; None if it is no time of any day."""
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        return None
+    time = f"{match['hours']}{match['seconds'] or ':00'}"
+    try:
+        wall = datetime.datetime.fromisoformat(f"{match['date']}T{time}") - _WALL_EPOCH
+    except ValueError:
+        return None
+    return WrittenTime(text, match["date"], time, match["offset"] or "", wall // _SECOND)
+
+
+def rfc3339_in(at: int, zone: Zone) -> str:
+    """Format an instant as RFC 3339 with the offset of a zone; in UTC where that offset is no whole minutes."""
+    offset = zone.offset_at(at)
+    if offset == 0 or offset % 60:
+        return f"{(_WALL_EPOCH + at * _SECOND).isoformat()}Z"
+    hours, minutes = divmod(abs(offset) // 60, 60)
+    return f"{_wall_time(at, zone).isoformat()}{'+' if offset > 0 else '-'}{hours:02}:{minutes:02}"
+
+
 def instant_in(text: object) -> int | None:
     """Parse a time of an object, such as of a status; None if it is not a valid time.
 
@@ -73,7 +121,6 @@ def instant_in(text: object) -> int | None:
         return None
 
 
-_WALL_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - local time; messages name the zone
 _FIRST, _LAST = FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -166,8 +213,8 @@ class Window(View, kw_only=True):
 
     start: Annotated[PatternSpec | None, doc("Local times at which the window opens."), stock_required] = None
     end: Annotated[PatternSpec | None, doc("Local times at which the window closes."), stock_required] = None
-    from_: Annotated[Time | None, doc("Instant at which a window that happens once opens."), extension] = None
-    until: Annotated[Time | None, doc("Instant at which a window that happens once closes."), extension] = None
+    from_: Annotated[ZonedTime | None, doc("Instant at which a window that happens once opens."), extension] = None
+    until: Annotated[ZonedTime | None, doc("Instant at which a window that happens once closes."), extension] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:
         """Find windows that are neither recurring nor single, that are both, or that are never or always open."""

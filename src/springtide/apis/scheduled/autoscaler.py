@@ -190,7 +190,7 @@ class HorizontalAutoscalerSpec(View, kw_only=True):
             yield error(
                 ("maxReplicas",),
                 f"maxReplicas {self.max_replicas} is smaller than minReplicas {self.min_replicas}",
-                "swap them",
+                f"raise `maxReplicas` to {self.min_replicas} or more, or lower `minReplicas`",
             )
         if not self.metrics:
             yield warning(("metrics",), "there are no metrics: the target is never scaled", "add a `prometheus` metric")

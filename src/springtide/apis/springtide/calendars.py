@@ -27,7 +27,11 @@ _LEAP_DAY = "02-29"
 class DateRange(View, kw_only=True):
     """Days in a row."""
 
-    __rules__ = (CelRule("self.from <= self.until", "A range must not end before it begins: swap from and until."),)
+    __rules__ = (
+        CelRule(
+            "self.from <= self.until", "A range must not end before it begins: write a later until, or an earlier from."
+        ),
+    )
     __mistaken__ = {"start": "write `from`", "end": "write `until`, the last day", "to": "write `until`, the last day"}
 
     from_: Annotated[Date, doc("The first day.")]
@@ -36,7 +40,9 @@ class DateRange(View, kw_only=True):
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find ranges that end before they begin."""
         if self.until < self.from_:
-            yield error(("until",), f"the range ends on {self.until}, before it begins on {self.from_}", "swap them")
+            yield error(
+                ("until",), f"the range ends on {self.until}, before it begins on {self.from_}", "write a later `until`"
+            )
 
 
 class Holidays(View, kw_only=True):

@@ -33,6 +33,7 @@ from springtide.apis.kinds import (
     doc,
     extension,
 )
+from springtide.apis.meta.scaling import scalable_kind_meant
 from springtide.apis.meta.times import CalendarReference, Window, calendar_filters, clock_time, open_times
 from springtide.apis.meta.types import Conditions, LabelSelectorView, LocalReference, Object
 from springtide.apis.problems import Problem, error, warning
@@ -66,6 +67,9 @@ class ScalableReference(View, kw_only=True):
             yield error(("apiGroup",), f'"{self.api_group}" is a group with a version', f"write `apiGroup: {group}`")
         elif self.kind in _WITHOUT_REPLICAS:
             yield error(("kind",), f"a {self.kind} has no number of replicas to follow", "name what is scaled")
+        elif (meant := scalable_kind_meant(self.kind, group)) is not None:
+            named = group or "the core group"
+            yield error(("kind",), f"there is no kind {self.kind} in {named}", f"did you mean `{meant}`?")
         elif expected is not None and group != expected:
             found = f'"{group}"' if group else "the core group"
             yield warning(("apiGroup",), f"there is no {self.kind} in {found}", f"write `apiGroup: {expected}`")

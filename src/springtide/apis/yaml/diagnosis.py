@@ -15,6 +15,8 @@ from springtide.apis.yaml.failures import Mistake, ParseFailure, find_failure, s
 from springtide.apis.yaml.nodes import clipped, fastest_parser
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from springtide.apis.yaml.nodes import ParserFactory
 
 
@@ -22,6 +24,9 @@ _ENTRY: Final = re.compile(r"(?P<lead>\s*(?:- +)*)(?P<key>[^\s#:'\"][^#:]*?):\s+
 _COMMENT: Final = re.compile(r"\s#")
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|(?<!\S)#.*|(?<![^\s:,\[{])[\[{]|[\]}]')
 _CLOSING: Final = {"[": "]", "{": "}"}
+_ITEM: Final = re.compile(r" *-(?:\s|$)")
+_LEAD: Final = re.compile(r" *(?:- +)*")
+_DASHES: Final = re.compile(r"- +")
 _MOST_SUSPECTS: Final = 32
 """How many mistakes are tried: each means to parse the text once more."""
 _TEMPLATE: Final = re.compile(r"\{\{|\{%")
@@ -95,7 +100,7 @@ def _translate(text: str, failure: ParseFailure) -> Diagnosis:
     if "cannot start any token" in failure.problem:
         return _special_start(line, failure.line, failure.column)
     if "mapping values are not allowed" in failure.problem:
-        return _misplaced_colon(line, failure)
+        return _misplaced_colon(lines, failure)
     if "block sequence entries are not allowed" in failure.problem:
         message = "a list cannot begin after other text on its line"
         hint = "begin the list on a line of its own, or write it in brackets"
@@ -155,13 +160,14 @@ def _last_unclosed(lines: list[str]) -> tuple[int, int, str] | None:
     return still_open[-1] if still_open else None
 
 
-def _misplaced_colon(line: str, failure: ParseFailure) -> Diagnosis:
+def _misplaced_colon(lines: list[str], failure: ParseFailure) -> Diagnosis:
+    line = _line(lines, failure.line)
     if ": " in line[: failure.column]:
         message = "an unquoted value contains a second `:`"
         return Diagnosis(failure.line, failure.column, message, _quote_hint(line))
     column = len(line) - len(line.lstrip())
     message = "this line is indented deeper than the one above, which already holds a value"
-    return Diagnosis(failure.line, column, message, "give both lines the same indentation")
+    return Diagnosis(failure.line, column, message, _alignment_hint(lines, failure.line, column))
 
 
 def _wrong_indentation(lines: list[str], failure: ParseFailure) -> Diagnosis:
@@ -174,17 +180,62 @@ def _wrong_indentation(lines: list[str], failure: ParseFailure) -> Diagnosis:
     return Diagnosis(failure.line, failure.column, message, _alignment_hint(lines, failure.line, indent))
 
 
+class _Column(NamedTuple):
+    """A column at which the line may begin, and the line above that begins there."""
+
+    indent: int
+    line: str
+    is_item: bool
+
+
 def _alignment_hint(lines: list[str], number: int, indent: int) -> str:
-    """Name the possible indentations: that of the line above, and of the nearest line that is indented less."""
-    fitting: list[str] = []
+    """Name the indentation of the siblings: of list items for an item, of keys for a key.
+
+    Where two are equally near, both are named.
+    """
+    is_item = bool(_ITEM.match(lines[number]))
+    above = list(_open_columns(lines, number))
+    siblings = [column for column in above if column.is_item is is_item] or above
+    if (block := _indent_of_block(lines, number)) is not None:
+        siblings = [column for column in siblings if column.indent < block] or siblings
+    distance = min((abs(column.indent - indent) for column in siblings), default=None)
+    fitting = [column for column in siblings if abs(column.indent - indent) == distance]
+    if not fitting:
+        return "remove the indentation"
+    return "indent it by " + ", or by ".join(f"{each.indent}, like `{clipped(each.line)}`" for each in fitting)
+
+
+def _open_columns(lines: list[str], number: int) -> Iterator[_Column]:
+    """Yield the columns of the blocks that are open above a line, the innermost first."""
+    least: int | None = None
     for above in range(number - 1, -1, -1):
         line = lines[above]
-        depth = len(line) - len(line.lstrip())
-        if line.strip() and line.strip()[0] != "#" and (not fitting or depth < indent):
-            fitting.append(f"`{clipped(line.strip())}` ({depth} spaces)")
-        if len(fitting) == 2 or (fitting and depth < indent):
-            break
-    return f"line it up with {' or '.join(fitting)}" if fitting else "remove the indentation"
+        content = line.strip()
+        if not content or content[0] == "#" or content in ("---", "..."):
+            continue
+        lead = _LEAD.match(line)
+        columns = [
+            len(line) - len(line.lstrip()),
+            *((item.end() for item in _DASHES.finditer(lead[0])) if lead else ()),
+        ]
+        for place, column in reversed(list(enumerate(columns))):
+            if least is None or column < least:
+                least = column
+                yield _Column(
+                    column, line[column:].rstrip(), bool(_ITEM.match(line[column:])) or place < len(columns) - 1
+                )
+
+
+def _indent_of_block(lines: list[str], number: int) -> int | None:
+    """Return the indentation of the block that a line opens; None if it opens none."""
+    own = len(lines[number]) - len(lines[number].lstrip())
+    if not lines[number].split(" #")[0].rstrip().endswith(":"):
+        return None
+    for line in lines[number + 1 :]:
+        if line.strip() and line.strip()[0] != "#":
+            indent = len(line) - len(line.lstrip())
+            return indent if indent > own else None
+    return None
 
 
 def _quote_hint(line: str) -> str:

@@ -110,7 +110,7 @@ def _refusal(wanted: ReplicaBounds, values: RuleAction, target: str) -> str:
             f"the maximum {wanted.high} would be smaller than the minimum of {target}, {wanted.low};"
             " set `targetMinReplicas` as well, or lower the minimum"
         )
-    return f"the minimum {wanted.low} is greater than the maximum {wanted.high}; swap them"
+    return f"the minimum {wanted.low} is greater than the maximum {wanted.high}; change one of them"
 
 
 MOST_CONFLICTS = 5
