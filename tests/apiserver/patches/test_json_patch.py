@@ -161,8 +161,8 @@ def test_a_copy_does_not_follow_changes_of_its_source() -> None:
         {"op": "add", "path": "/copied/list/-", "value": 3},
     ]
     patched = json_patch(document(), operations)
-    assert {"b": 1, "c": None, "list": [1, 2]} == patched["a"]
-    assert {"b": 1, "c": None, "list": [1, 3]} == patched["copied"]
+    assert patched["a"] == {"b": 1, "c": None, "list": [1, 2]}
+    assert patched["copied"] == {"b": 1, "c": None, "list": [1, 3]}
 
 
 def test_the_values_of_a_patch_are_not_changed() -> None:
