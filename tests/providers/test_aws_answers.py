@@ -126,7 +126,7 @@ def test_boto3_is_needed_only_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(builtins, "__import__", without)
 
-    with pytest.raises(ProviderError, match=r"install springtide\[aws\]") as failed:
+    with pytest.raises(ProviderError, match=r"pip install './springtide\[aws\]'") as failed:
         run(AwsClients().call("eks", "eu-west-1", "describe_nodegroup"))
     assert (failed.value.code, failed.value.retryable) == ("AwsMissing", False)
 
