@@ -85,7 +85,6 @@ KNOWN: tuple[Known, ...] = (
             _MESSAGE,
             "apply/is_rejected*",
             "custom_resources/is_rejected_with_*",
-            "definitions/schema[broken pattern]",
             "definitions/schema[rule of an unknown field]",
             "definitions/is_rejected_for_its[one version twice]",
             "deletion/with_options_of*",
