@@ -215,18 +215,23 @@ def test_a_missing_file_is_an_error(run: Run, tmp_path: Path) -> None:
 
 
 def test_after_ctrl_c_the_trace_is_marked_as_incomplete(calendar: Path) -> None:
-    springtide = [sys.executable, "-c", "from springtide.cli import main; main()"]
-    process = subprocess.Popen(
+    # A shell ignores SIGINT in what it runs in the background, and children inherit that.
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    springtide = [sys.executable, "-c", f"{program}; from springtide.cli import main; main()"]
+    with subprocess.Popen(
         [*springtide, "simulate", calendar, "--from", "2026-12-01", "--for", "520w", "--faults", "light", "-o", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    rest, errors = process.communicate(timeout=60)
+    ) as process:
+        try:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            rest, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
 
     *_, end = _lines((first + rest).decode())
     assert process.returncode == 130
