@@ -88,6 +88,7 @@ class LiveCompute:
         """One thread for each child: it waits for the answer, which takes nothing of the interpreter."""
         self._idle: SimpleQueue[_Child] = SimpleQueue()
         self._running: set[_Child] = set()
+        self._closed = False
 
     async def run(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:  # noqa: ARG002
         """Run it in a thread, without a time limit."""
@@ -104,9 +105,10 @@ class LiveCompute:
 
     def close(self) -> None:
         """Wait for functions in threads, end those in children, and accept no more."""
+        self._closed = True
         self._waiters.shutdown(wait=False, cancel_futures=True)
         for child in tuple(self._running):
-            child.end()
+            child.kill()
         self._waiters.shutdown(wait=True)
         with suppress(Empty):
             while True:
@@ -119,6 +121,8 @@ class LiveCompute:
         except Empty:
             child = _Child()
         self._running.add(child)
+        if self._closed:  # which may not have seen this child
+            child.kill()
         try:
             succeeded, value = child.call(module, request, self._seconds)
         except BaseException:
@@ -167,8 +171,12 @@ class _Child:
                 "the process that computed it has ended: it may have needed too much memory"
             ) from failure
 
+    def kill(self) -> None:
+        """Kill the process, so that a call in another thread fails; that thread then calls `end`."""
+        self._process.kill()
+
     def end(self) -> None:
-        """Kill the process."""
+        """Kill the process and release what belongs to it."""
         self._process.kill()
         self._process.wait()
         self._connection.close()
