@@ -110,6 +110,31 @@ def test_every_example_in_every_format(run: Run, path: Path, output: str) -> Non
     assert result.stdout
 
 
+HOSTILE = "Black <b>Friday</b> & \x1b[31mmore\r\n; a, b\u202e"
+
+
+@pytest.mark.parametrize(
+    ("output", "written"),
+    [
+        pytest.param("text", "Black <b>Friday</b> & \\x1b[31mmore ; a, b\\u202e\n", id="text"),
+        pytest.param("svg", ">Black &lt;b&gt;Friday&lt;/b&gt; &amp; \\x1b[31mmore  ; a, b\\u202e</text>", id="svg"),
+        pytest.param("html", "<h1>Black &lt;b&gt;Friday&lt;/b&gt; &amp; \\x1b[31mmore  ; a, b\\u202e</h1>", id="html"),
+        pytest.param("ics", "X-WR-CALNAME:Black <b>Friday</b> & \\\\x1b[31mmore  \\; a\\, b\\\\u202e\r\n", id="ics"),
+    ],
+)
+def test_a_title_is_written_as_text(run: Run, output: str, written: str) -> None:
+    result = run("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o", output, "--title", HOSTILE)
+    assert result.exit_code == 0
+    assert result.stdout_bytes.decode().count(written) == 1
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_data_has_no_title(run: Run, output: str) -> None:
+    result = run("preview", EXAMPLES / "black-friday.yaml", "-o", output, "--title", "x")
+    assert result.exit_code == 2
+    assert "--title" in result.stderr
+
+
 def test_an_object_with_errors_has_no_lanes_but_its_problems(run: Run) -> None:
     text = (EXAMPLES / "scheduled-capacity.yaml").read_text(encoding="utf-8").replace("hours: 17", "hours: 25")
     result = run("preview", "-", *WEEK, "-o", "json", input=text)

@@ -176,7 +176,14 @@ _SHORTEST_GUTTER: Final = 10
 
 
 def render_terminal(
-    forecasts: Sequence[Forecast], *, zone: str | None, now: int, width: int, colour: bool, unicode: bool
+    forecasts: Sequence[Forecast],
+    *,
+    zone: str | None,
+    now: int,
+    title: str | None = None,
+    width: int,
+    colour: bool,
+    unicode: bool,
 ) -> str:
     """Draw forecasts below each other; ``zone`` overrides the zone that each object is written in.
 
@@ -188,7 +195,7 @@ def render_terminal(
         for forecast in forecasts
         for block in _blocks(_Sheet.of(forecast, clock_for(forecast, zone), now, width, unicode))
     ]
-    lines: list[Line] = []
+    lines: list[Line] = [[(line, Ink.STRONG)] for line in wrap(title or "", width)]
     for block in blocks or [[[("nothing to show", Ink.FAINT)]]]:
         lines += [[], *block] if lines else block
     return paint(lines, width=width, colour=colour, unicode=unicode)
