@@ -141,6 +141,8 @@ class Outlook:
     zones: tuple[str, ...]
     lanes: tuple[Lane, ...]
     collisions: Sequence[LaneCollision] = ()
+    levels: tuple[Lane, ...] = ()
+    """What firings leave behind until the next one: pictures draw it below the lanes, scripts get the firings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,13 @@ class Forecast:
     lanes: tuple[Lane, ...]
     collisions: Sequence[LaneCollision] = ()
     problems: tuple[Problem, ...] = field(default=())
+    levels: tuple[Lane, ...] = ()
+    """What firings leave behind until the next one."""
+
+    @property
+    def drawn(self) -> tuple[Lane, ...]:
+        """The lanes of a picture."""
+        return (*self.lanes, *self.levels)
 
 
 _DAY = 24 * 60 * 60

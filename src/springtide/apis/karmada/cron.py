@@ -7,13 +7,21 @@ reject misspelt fields, so validation reports them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from springtide.apis.forecast import ForecastQuery, Lane, LaneChange, LaneStyle, LazySequence, Outlook
-from springtide.apis.karmada.rules import collision_problems, firings_of, forecast_collisions, timing_problems, zone_of
+from springtide.apis.karmada.rules import (
+    collision_problems,
+    fires_text,
+    firings_of,
+    forecast_collisions,
+    forecast_levels,
+    timing_problems,
+    zone_of,
+)
 from springtide.apis.karmada.targets import CronTarget, CronTargetKind, action_of, action_problems
 from springtide.apis.kinds import (
     CelRule,
@@ -213,6 +221,7 @@ def _outlook(rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, query:
         zones=tuple(zones) or (query.default_zone,),
         lanes=tuple(_lane(rule, kind, query) for rule in rules),
         collisions=LazySequence(lambda: forecast_collisions(rules, kind, query)),
+        levels=tuple(forecast_levels(rules, kind, query)),
     )
 
 
@@ -223,9 +232,7 @@ def _lane(rule: CronFederatedHPARule, kind: CronTargetKind, query: ForecastQuery
     firings = firings_of(rule, query.default_zone, query.calendars)
     action = action_of(rule, kind)
 
-    @lru_cache(maxsize=2048)
-    def because(time: str) -> str:
-        return f"rule `{rule.name}` fires ({time})"
+    because = lru_cache(maxsize=2048)(partial(fires_text, rule))  # a frequent rule has few different reasons
 
     def change(at: int) -> LaneChange:
         return LaneChange(at, action, because(clock_time(at, zone)))

@@ -95,6 +95,11 @@ _TALLEST_LIMIT: Final = 700  # a limiting budget is drawn visibly lower than an 
 _SHORTEST_LIMIT: Final = 150  # and visibly higher than a blocking one
 
 
+def is_unset(lane: Lane, value: LaneValue) -> bool:
+    """Return whether a level has no value, as rules have not set one yet."""
+    return lane.style is LaneStyle.LEVEL and value is None
+
+
 def height_scale(lane: Lane) -> Callable[[LaneValue], int]:
     """Choose the height of each value of a lane, from 0 to `FULL_HEIGHT`."""
     values = [lane.current, *(change.value for change in lane.changes)]
@@ -116,6 +121,8 @@ def is_ever_blocked(lane: Lane) -> bool:
 
 def describe_value(lane: Lane, value: LaneValue, *, unicode: bool = True) -> str:
     """Write a value of a lane in full; with "(blocked)" where a budget allows no disruption."""
+    if is_unset(lane, value):
+        return "not set"
     text = format_value(value, unicode=unicode)
     return f"{text} (blocked)" if is_blocked(lane, value) else text
 

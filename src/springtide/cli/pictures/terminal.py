@@ -215,7 +215,7 @@ class _Sheet:
 
     @classmethod
     def of(cls, forecast: Forecast, clock: ZoneClock, now: int, width: int, unicode: bool) -> _Sheet:
-        longest = max((cell_len(lane.name) for lane in forecast.lanes), default=0)
+        longest = max((cell_len(lane.name) for lane in forecast.drawn), default=0)
         gutter = min(max(longest, _SHORTEST_GUTTER), width // 5) + 2
         columns = Columns(forecast.start, forecast.until, width - gutter)
         return cls(forecast, clock, now, width, unicode, gutter, columns)
@@ -230,9 +230,9 @@ def _blocks(sheet: _Sheet) -> Iterator[list[Line]]:
     """Draw the parts of the picture of an object, which blank lines separate."""
     yield list(_heading(sheet))
     forecast = sheet.forecast
-    if not forecast.lanes:
+    if not forecast.drawn:
         yield [[(why_empty(forecast), Ink.FAINT)]]
-    for place, lane in enumerate(forecast.lanes):
+    for place, lane in enumerate(forecast.drawn):
         yield [*(_scale(sheet) if place == 0 else ()), *_lane(sheet, lane)]
     if notes := list(_notes(sheet)):
         yield notes
