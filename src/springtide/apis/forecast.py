@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import islice
@@ -165,8 +165,8 @@ class Forecast:
 
     @property
     def drawn(self) -> tuple[Lane, ...]:
-        """The lanes of a picture."""
-        return (*self.lanes, *self.levels)
+        """The lanes of a picture, which reads their changes several times."""
+        return tuple(replace(lane, changes=tuple(lane.changes)) for lane in (*self.lanes, *self.levels))
 
 
 _DAY = 24 * 60 * 60
