@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import pty
@@ -248,6 +249,7 @@ class Terminal:
         )
         os.close(child)
         self.shown = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within a character
 
     def expect(self, text: str) -> None:
         """Wait until the command has printed a text."""
@@ -255,7 +257,9 @@ class Terminal:
         while text not in self.shown:
             assert time.monotonic() < deadline, f"{text!r} is not in {self.shown!r}"
             if select.select([self._screen], [], [], 1)[0]:
-                self.shown += re.sub(r"\x1b\[[0-9;]*m", "", os.read(self._screen, 65536).decode()).replace("\r\n", "\n")
+                self.shown += re.sub(r"\x1b\[[0-9;]*m", "", self._decoder.decode(os.read(self._screen, 65536))).replace(
+                    "\r\n", "\n"
+                )
 
     def answer(self, prompt: str, text: str) -> None:
         """Wait for a prompt and type an answer."""
@@ -272,7 +276,7 @@ class Terminal:
                 break
             if not data:
                 break
-            self.shown += data.decode()
+            self.shown += self._decoder.decode(data)
         return self._process.wait(60)
 
     def close(self) -> None:
@@ -311,10 +315,11 @@ def test_prompts_are_repeated_until_the_answer_is_valid(
     screen.answer("Replicas outside all windows", "two")
     screen.expect('"two" is not a number of replicas')
     screen.answer("Replicas outside all windows", "2")
-    screen.answer("Window", "")
+    screen.answer("=20: ", "")
+    screen.answer("=20: ", "mon-fri 08:30-18:00")
     screen.expect("does not say how many replicas")
-    screen.answer("Window", "mon-fri 08:30-18:00=6")
-    screen.answer("Window", "")
+    screen.answer("=20: ", "mon-fri 08:30-18:00=6")
+    screen.answer("=20 (empty to go on): ", "")
     screen.answer("What it scales", "deployment/shop")
     screen.expect("MetricsProducer/office")  # the picture
     screen.answer("Overwrite it? [y/N]: ", "y")

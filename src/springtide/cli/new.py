@@ -37,7 +37,7 @@ _WEEK = 7 * 86400
 _NAME = Prompt("NAME", "Name", formatted("dns-subdomain"))
 _NAMESPACE = Prompt("--namespace", "Namespace (empty for none)", optional(formatted("dns-subdomain")), default="")
 _ZONE = Prompt("--timezone", "Time zone, such as Europe/Berlin", formatted("zone"))
-_WINDOW_TEXT = "Window, such as mon-fri 08:30-18:00=6 or 2026-11-27 06:00-22:00=20 (empty to go on)"
+_WINDOW_TEXT = "Window, such as mon-fri 08:30-18:00=6 or 2026-11-27 06:00-22:00=20"
 _DEFAULT = Prompt("--default", "Replicas outside all windows", replicas)
 _FOLLOWER = Prompt("--target", "What it scales, such as deployment/shop (empty for nothing)", optional(target), "")
 _FILE = Prompt("--file", "File to write, such as office.yaml (empty to print)", optional(str), "")
@@ -172,7 +172,7 @@ def cronfederatedhpa(
 
 def _rule_text(reference: Tree) -> str:
     example = "up=30 8 * * mon-fri:10" if "autoscaling" not in reference["apiVersion"] else "up=30 8 * * mon-fri:5-20"
-    return f"Rule, such as {example} (empty to go on)"
+    return f"Rule, such as {example}"
 
 
 def _metadata(interview: Interview, name: str | None, namespace: str | None) -> Tree:
