@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import datetime
 import json
 import os
 import pty
@@ -133,6 +134,16 @@ def test_windows_that_cannot_be_parsed(run: Run, window: str, said: str) -> None
     result = run(*PRODUCER, "--window", window)
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(("days", "drawn"), [(3, True), (30, True), (90, False)])
+def test_the_picture_reaches_to_a_window_that_happens_once(run: Run, days: int, drawn: bool) -> None:
+    """Up to two months ahead: a picture of a year would show nothing else."""
+    day = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=days)
+
+    result = run(*PRODUCER, "--timezone", "UTC", "--window", f"{day} 00:00-00:01=7")
+
+    assert (f"  7  behaviour `{day}-0000` starts" in result.stderr) is drawn
 
 
 def test_warnings_are_shown_once(run: Run) -> None:
