@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 from tests.almanac.builders import utc
 from tests.almanac.strategies import moments, schedules, zones
 
-from springtide.almanac import UTC, CalendarFilter, CalendarMode, Cron, DayCalendar, Days, Dialect, Firings, load_zone
+from springtide.almanac import (
+    UTC,
+    CalendarFilter,
+    CalendarMode,
+    Cron,
+    DayCalendar,
+    Days,
+    Dialect,
+    Firings,
+    level_setters,
+    load_zone,
+)
 
 NOON = Cron.parse("0 12 * * *", Dialect.RULE)
 CHRISTMAS = DayCalendar(Days(dates=(date(2026, 12, 24), date(2026, 12, 25))))
@@ -126,3 +137,84 @@ def test_a_single_instant_counts_once() -> None:
     once = Firings.once(100)
 
     assert (once.count(99, 100), once.count(100, 200), once.count(0, 99)) == (1, 0, 0)
+
+
+SIX, SEVEN = (Cron.parse(f"0 {hour} * * *", Dialect.RULE) for hour in (6, 7))
+EVERY_MINUTE = Cron.parse("* * * * *", Dialect.RULE)
+
+
+@pytest.mark.parametrize(
+    ("rules", "current", "changes"),
+    [
+        pytest.param([], None, [], id="no-rules"),
+        pytest.param([(Firings.of(NOON, UTC), 5)], 5, [], id="one-value-stays"),
+        pytest.param([(Firings.once(utc("2026-03-02")), 5)], None, [("2026-03-02T00:00", 5)], id="not-set-yet"),
+        pytest.param([(Firings.once(utc("2026-02-28")), 5)], 5, [], id="set-once-in-the-past"),
+        pytest.param(
+            [(Firings.of(SIX, UTC), 5), (Firings.of(NOON, UTC), 2)],
+            2,
+            [("2026-03-01T06:00", 5), ("2026-03-01T12:00", 2), ("2026-03-02T06:00", 5), ("2026-03-02T12:00", 2)],
+            id="up-and-down",
+        ),
+        pytest.param(
+            [(Firings.of(SIX, UTC), 5), (Firings.of(SEVEN, UTC), 5), (Firings.once(utc("2026-03-02T08:00")), 1)],
+            5,
+            [("2026-03-02T08:00", 1)],
+            id="a-repeated-value-is-no-change",
+        ),
+        pytest.param([(Firings.of(NOON, UTC), 5), (Firings.of(NOON, UTC), 2)], 2, [], id="the-rule-listed-last-wins"),
+        pytest.param(
+            [(Firings.of(NOON, UTC), 5), (Firings.of(EVERY_MINUTE, UTC), 2)], 2, [], id="every-minute-wins-always"
+        ),
+        pytest.param(
+            [(Firings.of(EVERY_MINUTE, UTC), 2), (Firings.of(NOON, UTC), 5)],
+            2,
+            [("2026-03-01T12:00", 5), ("2026-03-01T12:01", 2), ("2026-03-02T12:00", 5), ("2026-03-02T12:01", 2)],
+            id="every-minute-is-listed-first",
+        ),
+    ],
+)
+def test_the_level_that_firings_leave_behind(
+    rules: list[tuple[Firings, int]], current: int | None, changes: list[tuple[str, int]]
+) -> None:
+    setters = level_setters(rules)
+    setter = setters.at(utc("2026-03-01"))
+    found = setters.changes(utc("2026-03-01"), utc("2026-03-03"))
+
+    assert (None if setter is None else rules[setter][1]) == current
+    assert [(at, rules[index][1]) for at, index in found if index is not None] == [
+        (utc(at), value) for at, value in changes
+    ]
+
+
+def test_a_level_that_never_changes_again_ends_its_search() -> None:
+    setters = level_setters([(Firings.of(NOON, UTC), 5), (Firings.of(EVERY_MINUTE, UTC), 2)])
+
+    assert setters.next_change(utc("2026-03-01")) is None
+
+
+@given(data=st.data(), zone=zones)
+def test_levels_equal_those_of_all_firings_in_order(data: st.DataObject, zone: str) -> None:
+    """The reference applies every firing of the time, one after the other."""
+    start = data.draw(moments(zone))
+    until = start + 3 * 86_400
+    crons = data.draw(st.lists(schedules, min_size=1, max_size=4))
+    rules = [
+        (Firings.of(Cron.parse(text, Dialect.RULE), load_zone(zone)), data.draw(st.integers(0, 2))) for text in crons
+    ]
+    setters = level_setters(rules)
+    fired = sorted((at, index) for index, (firings, _) in enumerate(rules) for at in firings.between(start, until))
+    setter = setters.at(start)
+    latest = [
+        (at, index) for index, (firings, _) in enumerate(rules) if (at := firings.at_or_before(start)) is not None
+    ]
+    assert setter == (max(latest)[1] if latest else None)
+    value = None if setter is None else rules[setter][1]
+    expected: list[tuple[int, int]] = []
+    for at in sorted({at for at, _ in fired}):
+        last = max(index for when, index in fired if when == at)
+        if rules[last][1] != value:
+            expected.append((at, last))
+            value = rules[last][1]
+
+    assert setters.changes(start, until) == expected

@@ -6,9 +6,9 @@ SURFACE = """
     CalendarError CalendarFilter CalendarMode Cron CronError DayCalendar Days Dialect FiringRule Firings
     LayerOverlap MatchPolicy Occurrence PatternFieldProblem PublicHolidays RuleCoincidence TimePattern
     TimePatternError Timeline TimelineLayer UTC UnknownZone Zone ZoneTransition active_spans allowed always both
-    combine constant either first_difference fixed_abbreviation_warning is_fixed_abbreviation known_zones load_zone
-    maximum merged minimum negate never overlaps overlay public_holidays recurring restrict same_minute span spans
-    steps tzdata_version windows_after_hits with_lead_time
+    combine constant either first_difference fixed_abbreviation_warning is_fixed_abbreviation known_zones
+    level_setters load_zone maximum merged minimum negate never overlaps overlay public_holidays recurring restrict
+    same_minute span spans steps tzdata_version windows_after_hits with_lead_time
 """
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import datetime
 import json
 import os
 import pty
@@ -134,6 +136,16 @@ def test_windows_that_cannot_be_parsed(run: Run, window: str, said: str) -> None
     assert said in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize(("days", "drawn"), [(3, True), (30, True), (90, False)])
+def test_the_picture_reaches_to_a_window_that_happens_once(run: Run, days: int, drawn: bool) -> None:
+    """Up to two months ahead: a picture of a year would show nothing else."""
+    day = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=days)
+
+    result = run(*PRODUCER, "--timezone", "UTC", "--window", f"{day} 00:00-00:01=7")
+
+    assert (f"  7  behaviour `{day}-0000` starts" in result.stderr) is drawn
+
+
 def test_warnings_are_shown_once(run: Run) -> None:
     result = run(*PRODUCER, "--window", "mon-fri 8-18=6", "--window", "fri 12-14=9", "--window", "sat=1")
     assert result.stderr.count("never takes effect") == 1
@@ -248,6 +260,7 @@ class Terminal:
         )
         os.close(child)
         self.shown = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within a character
 
     def expect(self, text: str) -> None:
         """Wait until the command has printed a text."""
@@ -255,7 +268,9 @@ class Terminal:
         while text not in self.shown:
             assert time.monotonic() < deadline, f"{text!r} is not in {self.shown!r}"
             if select.select([self._screen], [], [], 1)[0]:
-                self.shown += re.sub(r"\x1b\[[0-9;]*m", "", os.read(self._screen, 65536).decode()).replace("\r\n", "\n")
+                self.shown += re.sub(r"\x1b\[[0-9;]*m", "", self._decoder.decode(os.read(self._screen, 65536))).replace(
+                    "\r\n", "\n"
+                )
 
     def answer(self, prompt: str, text: str) -> None:
         """Wait for a prompt and type an answer."""
@@ -272,7 +287,7 @@ class Terminal:
                 break
             if not data:
                 break
-            self.shown += data.decode()
+            self.shown += self._decoder.decode(data)
         return self._process.wait(60)
 
     def close(self) -> None:
@@ -311,10 +326,11 @@ def test_prompts_are_repeated_until_the_answer_is_valid(
     screen.answer("Replicas outside all windows", "two")
     screen.expect('"two" is not a number of replicas')
     screen.answer("Replicas outside all windows", "2")
-    screen.answer("Window", "")
+    screen.answer("=20: ", "")
+    screen.answer("=20: ", "mon-fri 08:30-18:00")
     screen.expect("does not say how many replicas")
-    screen.answer("Window", "mon-fri 08:30-18:00=6")
-    screen.answer("Window", "")
+    screen.answer("=20: ", "mon-fri 08:30-18:00=6")
+    screen.answer("=20 (empty to go on): ", "")
     screen.answer("What it scales", "deployment/shop")
     screen.expect("MetricsProducer/office")  # the picture
     screen.answer("Overwrite it? [y/N]: ", "y")

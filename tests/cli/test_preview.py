@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -108,6 +109,43 @@ def test_every_example_in_every_format(run: Run, path: Path, output: str) -> Non
     if output == "svg":
         ElementTree.fromstring(result.stdout)
     assert result.stdout
+
+
+HOSTILE = "Black <b>Friday</b> & \x1b[31mmore\r\n; a, b\u202e"
+
+
+@pytest.mark.parametrize(
+    ("output", "written"),
+    [
+        pytest.param("text", "Black <b>Friday</b> & \\x1b[31mmore ; a, b\\u202e\n", id="text"),
+        pytest.param("svg", ">Black &lt;b&gt;Friday&lt;/b&gt; &amp; \\x1b[31mmore ; a, b\\u202e</text>", id="svg"),
+        pytest.param("html", "<h1>Black &lt;b&gt;Friday&lt;/b&gt; &amp; \\x1b[31mmore  ; a, b\\u202e</h1>", id="html"),
+        pytest.param("ics", "X-WR-CALNAME:Black <b>Friday</b> & \\\\x1b[31mmore  \\; a\\, b\\\\u202e\r\n", id="ics"),
+    ],
+)
+def test_a_title_is_written_as_text(run: Run, output: str, written: str) -> None:
+    result = run("preview", EXAMPLES / "black-friday.yaml", *WEEK, "-o", output, "--title", HOSTILE)
+    assert result.exit_code == 0
+    assert result.stdout_bytes.decode().count(written) == 1
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_data_has_no_title(run: Run, output: str) -> None:
+    result = run("preview", EXAMPLES / "black-friday.yaml", "-o", output, "--title", "x")
+    assert result.exit_code == 2
+    assert "--title" in result.stderr
+
+
+def test_the_picture_of_the_readme_is_what_the_command_draws(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("springtide.cli.sources.time", SimpleNamespace(time=lambda: 1_790_000_000))
+    files = (EXAMPLES / "scheduled-capacity.yaml", EXAMPLES / "budgets-business-hours.yaml")
+    options = ("--from", "2026-12-14", "--tz", "Europe/Berlin", "--nodes", 40, "-o", "svg")
+    picture = EXAMPLES.parent / "docs" / "images" / "preview.svg"
+
+    assert run("preview", *files, *options).stdout == picture.read_text(encoding="utf-8"), (
+        "write it anew: springtide preview examples/scheduled-capacity.yaml examples/budgets-business-hours.yaml"
+        " --from 2026-12-14 --tz Europe/Berlin --nodes 40 -o svg > docs/images/preview.svg"
+    )
 
 
 def test_an_object_with_errors_has_no_lanes_but_its_problems(run: Run) -> None:

@@ -38,7 +38,7 @@ from springtide.almanac.combining import (
 )
 from springtide.almanac.cron import Cron
 from springtide.almanac.cron_grammar import CronError, Dialect
-from springtide.almanac.firings import Firings
+from springtide.almanac.firings import Firings, level_setters
 from springtide.almanac.pattern import Occurrence, PatternFieldProblem, TimePattern, TimePatternError
 from springtide.almanac.timeline import Timeline, active_spans, always, constant, never, spans, steps
 from springtide.almanac.windows import MatchPolicy, first_difference, recurring, span, windows_after_hits
@@ -90,6 +90,7 @@ __all__ = [
     "fixed_abbreviation_warning",
     "is_fixed_abbreviation",
     "known_zones",
+    "level_setters",
     "load_zone",
     "maximum",
     "merged",

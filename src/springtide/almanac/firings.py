@@ -5,12 +5,16 @@ days that calendars allow. A firing belongs to its local day.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from springtide.almanac.calendars import CalendarFilter, allowed
 from springtide.almanac.civil import CYCLE
 from springtide.almanac.cron import Cron
-from springtide.almanac.timeline import active_spans
+from springtide.almanac.search_budget import BudgetScope, SearchBudget
+from springtide.almanac.timeline import Timeline, active_spans
 from springtide.almanac.zones import UTC, Zone
+
+V = TypeVar("V")
 
 MAX_EXCLUDED_RUNS = 1_500
 """How many excluded runs of days in a row a search into the past skips: more than four years of single days."""
@@ -123,3 +127,50 @@ class Firings:
         if self._cron is not None:
             return self._cron.count(a, b, self._zone)
         return sum(1 for _ in self._hits_between(a, b))
+
+
+def level_setters(rules: Sequence[tuple[Firings, V]]) -> Timeline[int | None]:
+    """Return which rule has set the value that holds: its index, None before the first firing.
+
+    A rule leaves its value behind until another one sets a different value; setting the same value again is no change.
+    Of rules that fire at the same instant, the one that is listed last sets the value.
+    """
+    return Timeline(lambda t: _setters(rules, t))
+
+
+def _setters(rules: Sequence[tuple[Firings, V]], t: int) -> Iterator[tuple[int, int | None]]:
+    latest = [(at, index) for index, (firings, _) in enumerate(rules) if (at := firings.at_or_before(t)) is not None]
+    setter = max(latest)[1] if latest else None
+    yield t, setter
+    following: list[int | None] = [t] * len(rules)  # the next firing of each rule, or an instant that has passed
+    scope = BudgetScope()
+    while True:
+        with scope as budget:
+            change = _next_setter(rules, following, t, None if setter is None else rules[setter][1], budget)
+        if change is None:
+            return
+        t, setter = change
+        yield t, setter
+
+
+def _next_setter(
+    rules: Sequence[tuple[Firings, V]], following: list[int | None], t: int, value: V | None, budget: SearchBudget
+) -> tuple[int, int] | None:
+    """Find the first firing after an instant that sets another value; rules with the same value are not searched."""
+    while budget.left >= 0:
+        budget.left -= len(rules)
+        ahead = [at for i, (_, own) in enumerate(rules) if own != value and (at := _following(rules, following, i, t))]
+        if not ahead:
+            return None
+        t = min(ahead)
+        last = next(i for i in reversed(range(len(rules))) if _following(rules, following, i, t - 1) == t)
+        if rules[last][1] != value:
+            return t, last
+    return None
+
+
+def _following(rules: Sequence[tuple[Firings, V]], following: list[int | None], index: int, t: int) -> int | None:
+    known = following[index]
+    if known is not None and known <= t:
+        known = following[index] = rules[index][0].after(t)
+    return known

@@ -7,11 +7,12 @@ know nothing of cron, time zones or budgets.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar
+from itertools import islice
+from typing import Any, TypeAlias, TypeVar, overload
 
 from springtide.almanac import DayCalendar, Timeline
 from springtide.apis.problems import Problem
@@ -27,6 +28,65 @@ class LaneStyle(StrEnum):
     ACTIVE = "active"  # on or off: a bar where it is on
     BUDGET = "budget"  # how many nodes may be disrupted: a step line in which 0 is "blocked"
     FIRINGS = "firings"  # something is applied at an instant: a mark
+
+
+T_co = TypeVar("T_co", covariant=True)
+
+_KEPT = 1_000
+
+
+class LazySequence(Sequence[T_co]):
+    """A sequence that is computed while it is read, so that a long one can be written without being held in memory.
+
+    A short one is kept when it has been read once. A longer one is computed again for each iteration, until its length
+    or one of its items is asked for: then all of it is kept.
+    """
+
+    __slots__ = ("_compute", "_items")
+
+    def __init__(self, compute: Callable[[], Iterator[T_co]]) -> None:
+        self._compute = compute
+        self._items: tuple[T_co, ...] | None = None
+
+    def __iter__(self) -> Iterator[T_co]:
+        if self._items is not None:  # asked for the length before the first item, as `list` does
+            yield from self._items
+            return
+        first: list[T_co] = []
+        short = True
+        for item in self._compute():
+            if short:
+                first.append(item)
+                short = len(first) <= _KEPT
+                if not short:
+                    first.clear()
+            yield item
+        if short:
+            self._items = tuple(first)
+
+    def _kept(self) -> tuple[T_co, ...]:
+        if self._items is None:
+            self._items = tuple(self._compute())
+        return self._items
+
+    def __len__(self) -> int:
+        return len(self._kept())
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T_co, ...]: ...
+    def __getitem__(self, index: int | slice) -> T_co | tuple[T_co, ...]:
+        return self._kept()[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LazySequence | tuple) and self._kept() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._kept())
+
+    def __repr__(self) -> str:
+        return repr(self._kept())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +105,7 @@ class Lane:
     name: str
     style: LaneStyle
     current: LaneValue
-    changes: tuple[LaneChange, ...]
+    changes: Sequence[LaneChange]
     next: LaneChange | None
     because: str = ""
     """Why the current value holds."""
@@ -80,7 +140,9 @@ class Outlook:
 
     zones: tuple[str, ...]
     lanes: tuple[Lane, ...]
-    collisions: tuple[LaneCollision, ...] = ()
+    collisions: Sequence[LaneCollision] = ()
+    levels: tuple[Lane, ...] = ()
+    """What firings leave behind until the next one: pictures draw it below the lanes, scripts get the firings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +158,39 @@ class Forecast:
     zones: tuple[str, ...]
     """The time zones that the object's times are written in; the first is the default for charts."""
     lanes: tuple[Lane, ...]
-    collisions: tuple[LaneCollision, ...] = ()
+    collisions: Sequence[LaneCollision] = ()
     problems: tuple[Problem, ...] = field(default=())
+    levels: tuple[Lane, ...] = ()
+    """What firings leave behind until the next one."""
+
+    @property
+    def drawn(self) -> tuple[Lane, ...]:
+        """The lanes of a picture, which reads their changes several times."""
+        return tuple(replace(lane, changes=tuple(lane.changes)) for lane in (*self.lanes, *self.levels))
+
+
+_DAY = 24 * 60 * 60
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+
+def format_instant(at: int) -> str:
+    """Format an instant for scripts: UTC, RFC 3339, whole seconds."""
+    day, second = divmod(at, _DAY)
+    return f"{_date_text(day)}T{_time_text(second)}Z"
 
 
 @lru_cache(maxsize=4096)
-def format_instant(at: int) -> str:
-    """Format an instant for scripts: UTC, RFC 3339, whole seconds."""
-    moment = datetime.datetime.fromtimestamp(at, tz=datetime.UTC) if at >= 0 else _before_epoch(at)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+def _date_text(day: int) -> str:
+    return datetime.date.fromordinal(day + _EPOCH_ORDINAL).isoformat()
 
 
-def _before_epoch(at: int) -> datetime.datetime:
-    return datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=at)
+@lru_cache(maxsize=4096)
+def _time_text(second: int) -> str:
+    return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
 
 
 def to_plain(forecast: Forecast) -> dict[str, Any]:
-    """Return a forecast as JSON-compatible data for scripts."""
+    """Return a forecast as JSON-compatible data for scripts; iterators stand for lists, which may be long."""
     return {
         "apiVersion": forecast.api_version,
         "kind": forecast.kind,
@@ -120,20 +198,21 @@ def to_plain(forecast: Forecast) -> dict[str, Any]:
         "name": forecast.name,
         "from": format_instant(forecast.start),
         "until": format_instant(forecast.until),
-        "lanes": [_lane(lane) for lane in forecast.lanes],
+        "lanes": map(_plain_lane, forecast.lanes),
     }
 
 
-def _lane(lane: Lane) -> dict[str, Any]:
+def _plain_lane(lane: Lane) -> dict[str, Any]:
     return {
         "lane": lane.name,
         "current": lane.current,
-        "changes": [
-            {"at": format_instant(change.at), "value": change.value, "because": change.because}
-            for change in lane.changes
-        ],
+        "changes": map(_plain_change, lane.changes),
         "next": {"at": format_instant(lane.next.at), "value": lane.next.value} if lane.next is not None else None,
     }
+
+
+def _plain_change(change: LaneChange) -> dict[str, Any]:
+    return {"at": format_instant(change.at), "value": change.value, "because": change.because}
 
 
 V = TypeVar("V", bound=LaneValue)
@@ -150,13 +229,18 @@ def timeline_lane(
 ) -> Lane:
     """Make a lane from a timeline; `because` returns the reason of a change."""
     upcoming = timeline.next_change(query.start)
+
+    def changes() -> Iterator[LaneChange]:
+        for at, value in islice(timeline.segments(query.start), 1, None):
+            if at > query.until:
+                return
+            yield LaneChange(at, value, because(at, value))
+
     return Lane(
         name=name,
         style=style,
         current=timeline.at(query.start),
-        changes=tuple(
-            LaneChange(at, value, because(at, value)) for at, value in timeline.changes(query.start, query.until)
-        ),
+        changes=LazySequence(changes),
         next=None if upcoming is None else LaneChange(*upcoming, because(*upcoming)),
         because=because_now,
     )

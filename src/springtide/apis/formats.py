@@ -17,6 +17,8 @@ ZONED_TIME = "zoned-time"
 """The format of times that may be written without an offset."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL_LENGTH = 63
+_QUALIFIED_HINT = "up to 63 letters, digits, `-`, `_` and `.`, after a domain in lower case and a `/` if there is one"
 _NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
@@ -85,6 +87,14 @@ def _dns_subdomain(value: str) -> Iterator[Problem]:
     yield error((), f'"{value}" is not a legal name', hint)
 
 
+def _dns_label(value: str) -> Iterator[Problem]:
+    if len(value) <= _LABEL_LENGTH and _LABEL.fullmatch(value):
+        return
+    proposal = re.sub(r"[^a-z0-9-]+", "-", value.lower())[:_LABEL_LENGTH].strip("-")
+    hint = f"write `{proposal}`" if proposal else "use lower-case letters, digits and `-`"
+    yield error((), f'"{value}" is not a legal name', hint)
+
+
 def _path_segment(value: str) -> Iterator[Problem]:
     if value in (".", ".."):
         yield error((), f'"{value}" cannot be a name')
@@ -99,16 +109,30 @@ def _qualified(name: str) -> bool:
     return 0 < len(part) <= 63 and _NAME_PART.fullmatch(part) is not None
 
 
-def _labels(value: dict[str, str]) -> Iterator[Problem]:
-    for key, label in value.items():
+def _qualified_name(value: str) -> Iterator[Problem]:
+    if not _qualified(value):
+        yield error((), f'"{value}" is not a legal name', _QUALIFIED_HINT)
+
+
+def _label_keys(value: dict[str, Any]) -> Iterator[Problem]:
+    for key in value:
         if not _qualified(key):
             yield error((key,), f'"{key}" is not a legal label name')
-        if label and (len(label) > 63 or not _NAME_PART.fullmatch(label)):
-            yield error(
-                (key,),
-                f'"{label}" is not a legal label value',
-                "up to 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit",
-            )
+
+
+def _label_value(value: str) -> Iterator[Problem]:
+    if value and not (len(value) <= _LABEL_LENGTH and _NAME_PART.fullmatch(value)):
+        yield error(
+            (),
+            f'"{value}" is not a legal label value',
+            "up to 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit",
+        )
+
+
+def _labels(value: dict[str, str]) -> Iterator[Problem]:
+    yield from _label_keys(value)
+    for key, label in value.items():
+        yield from (problem.under(key) for problem in _label_value(label))
 
 
 def _annotations(value: dict[str, str]) -> Iterator[Problem]:
@@ -140,13 +164,17 @@ FORMATS: dict[str, Callable[[Any], Iterator[Problem]]] = {
     "cron-budget": _cron(Dialect.BUDGET),
     "cron-rule": _cron(Dialect.RULE),
     "date": _date,
+    "dns-label": _dns_label,
     "dns-subdomain": _dns_subdomain,
     "karpenter-duration": _amount(_finite_duration),
     "karpenter-duration-or-never": _amount(quantity.parse_karpenter_duration),
+    "label-keys": _label_keys,
+    "label-value": _label_value,
     "labels": _labels,
     "month-day": _month_day,
     "node-count": _amount(quantity.IntOrPercent.parse),
     "path-segment": _path_segment,
+    "qualified-name": _qualified_name,
     "quantity": _quantity,
     "time": _time,
     "window-duration": _amount(quantity.parse_window_duration),

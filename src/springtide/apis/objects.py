@@ -262,6 +262,7 @@ def forecast_of(loaded: LoadedObject, query: ForecastQuery) -> Forecast | None:
         lanes=outlook.lanes,
         collisions=outlook.collisions,
         problems=loaded.problems,
+        levels=outlook.levels,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby, islice
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ import msgspec
 
 from springtide.apis.redaction import redacted
 from springtide.apis.yaml import dump
+from springtide.apis.yaml.dump import streamed_lines
 from springtide.assembly.manifests import LocatedProblem
 from springtide.cli.pictures.formatting import printable
 
@@ -36,7 +38,59 @@ def as_data(value: Any, output: str) -> str:
     """Write data for scripts, as JSON or YAML, with a newline at the end."""
     if output == "yaml":
         return dump(value)
-    return visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2)) + "\n"
+    return visible_json(_json(value)) + "\n"
+
+
+_BATCH = 500
+
+
+def data_pieces(value: dict[str, Any], output: str) -> Iterator[str]:
+    """Write data for scripts in pieces, as `as_data` does; iterators stand for lists and are read as they are written.
+
+    Iterators are values of mappings, and their items are mappings.
+    """
+    if output == "yaml":
+        lines = streamed_lines(value)
+        while batch := list(islice(lines, _BATCH)):
+            yield "\n".join([*batch, ""])
+        return
+    yield from map(visible_json, _json_pieces(value, b"\n"))
+    yield "\n"
+
+
+def _json_pieces(value: dict[str, Any], newline: bytes) -> Iterator[bytes]:
+    """Write a mapping in pieces; `newline` is a line break with the indentation of the mapping."""
+    before = b"{"
+    for key, item in value.items():
+        yield before + newline + b"  " + msgspec.json.encode(key) + b": "
+        before = b","
+        if isinstance(item, Iterator):
+            yield from _json_items(item, newline + b"  ")
+        else:
+            yield _json(item).replace(b"\n", newline + b"  ")
+    yield newline + b"}" if value else b"{}"
+
+
+def _json_items(items: Iterator[dict[str, Any]], newline: bytes) -> Iterator[bytes]:
+    """Write the items of a list; those without iterators in batches, which is faster."""
+    before = b"["
+    for nested, run in groupby(items, key=_has_iterators):
+        while batch := list(islice(run, 1 if nested else _BATCH)):
+            if nested:
+                yield before + newline + b"  "
+                yield from _json_pieces(batch[0], newline + b"  ")
+            else:
+                yield before + _json(batch)[1:-2].replace(b"\n", newline)
+            before = b","
+    yield b"[]" if before == b"[" else newline + b"]"
+
+
+def _has_iterators(item: dict[str, Any]) -> bool:
+    return any(isinstance(part, Iterator) for part in item.values())
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
 def show_problem(problem: LocatedProblem, *, err: bool = False) -> None:

@@ -83,8 +83,10 @@ class Interview:
                 self._missing.append(question.option)
             return answers
         while True:
-            text = click.prompt(question.text, default="", show_default=False, err=True).strip()
-            if not text and (answers or not needed):
+            enough = bool(answers) or not needed
+            wording = f"{question.text} (empty to go on)" if enough else question.text
+            text = click.prompt(wording, default="" if enough else None, show_default=False, err=True).strip()
+            if not text and enough:
                 return answers
             try:
                 answers = _with_next_answer(question, answers, check).read(text)

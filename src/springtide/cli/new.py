@@ -15,6 +15,7 @@ import click
 from springtide.apis.forecast import ForecastQuery as Outlook
 from springtide.apis.importers.conversion import autoscaler_object, cron_object, free_name, producer_object
 from springtide.apis.kinds import ValidationContext
+from springtide.apis.meta.times import instant_in
 from springtide.apis.objects import LoadedObject, forecast_of, load
 from springtide.apis.problems import Problem, format_path
 from springtide.apis.yaml import dump
@@ -33,11 +34,13 @@ from springtide.cli.interview import (
     window_for,
 )
 
-_WEEK = 7 * 86400
+_DAY = 86400
+_WEEK = 7 * _DAY
+_FURTHEST = 60 * _DAY
 _NAME = Prompt("NAME", "Name", formatted("dns-subdomain"))
 _NAMESPACE = Prompt("--namespace", "Namespace (empty for none)", optional(formatted("dns-subdomain")), default="")
 _ZONE = Prompt("--timezone", "Time zone, such as Europe/Berlin", formatted("zone"))
-_WINDOW_TEXT = "Window, such as mon-fri 08:30-18:00=6 or 2026-11-27 06:00-22:00=20 (empty to go on)"
+_WINDOW_TEXT = "Window, such as mon-fri 08:30-18:00=6 or 2026-11-27 06:00-22:00=20"
 _DEFAULT = Prompt("--default", "Replicas outside all windows", replicas)
 _FOLLOWER = Prompt("--target", "What it scales, such as deployment/shop (empty for nothing)", optional(target), "")
 _FILE = Prompt("--file", "File to write, such as office.yaml (empty to print)", optional(str), "")
@@ -172,7 +175,7 @@ def cronfederatedhpa(
 
 def _rule_text(reference: Tree) -> str:
     example = "up=30 8 * * mon-fri:10" if "autoscaling" not in reference["apiVersion"] else "up=30 8 * * mon-fri:5-20"
-    return f"Rule, such as {example} (empty to go on)"
+    return f"Rule, such as {example}"
 
 
 def _metadata(interview: Interview, name: str | None, namespace: str | None) -> Tree:
@@ -252,12 +255,13 @@ def _write(path: str, text: str) -> None:
 
 
 def _show_picture(loaded: list[LoadedObject]) -> None:
-    """Draw the next week on standard error: standard output is for the manifest."""
+    """Draw the next week, or more, on standard error: standard output is for the manifest."""
     from springtide.cli.pictures.terminal import render_terminal
 
     now = int(time.time())
     begins = now - now % 60
-    forecasts = [forecast_of(item, Outlook(begins, begins + _WEEK)) for item in loaded]
+    until = _end_of_picture(loaded, begins)
+    forecasts = [forecast_of(item, Outlook(begins, until)) for item in loaded]
     text = render_terminal(
         # The warnings about the answers were shown before.
         [replace(forecast, problems=()) for forecast in forecasts if forecast is not None],
@@ -268,3 +272,15 @@ def _show_picture(loaded: list[LoadedObject]) -> None:
         unicode=supports_unicode(),
     )
     click.echo(text, nl=not text.endswith("\n"), err=True)
+
+
+def _end_of_picture(loaded: list[LoadedObject], begins: int) -> int:
+    """Return the end of a week, or of the day after what happens once, if that is in the next two months."""
+    ends = [begins + _WEEK]
+    for item in loaded:
+        spec = item.value["spec"]
+        for entry in (*spec.get("rules", ()), *spec.get("schedule", {}).get("behaviors", ())):
+            once = instant_in(entry.get("at") or entry.get("until"))
+            if once is not None and once - begins <= _FURTHEST:
+                ends.append(once + _DAY)
+    return max(ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 
 import click
 import msgspec
@@ -12,7 +13,7 @@ from springtide.apis.forecast import Forecast, ForecastQuery, to_plain
 from springtide.apis.kinds import Kind, KindVersion
 from springtide.apis.objects import forecast_of, with_calendars
 from springtide.assembly.manifests import CheckedManifest, CheckedManifests, ClusterChoice
-from springtide.cli.console import as_data, show_problem, supports_colour, supports_unicode
+from springtide.cli.console import data_pieces, show_problem, supports_colour, supports_unicode
 from springtide.cli.options import (
     DurationType,
     ZoneType,
@@ -40,6 +41,7 @@ from springtide.cli.sources import read_and_check
     show_default=True,
     help="json and yaml are for scripts, svg and html for documents, ics for calendars.",
 )
+@click.option("--title", metavar="TEXT", help="The heading of a picture, or the name of a calendar.")
 @default_timezone_option
 def command(
     names: tuple[str, ...],
@@ -49,6 +51,7 @@ def command(
     tz: str | None,
     nodes: int | None,
     output: str,
+    title: str | None,
     default_timezone: str,
 ) -> None:
     """Show what manifests, or objects of a cluster, will do over time, daylight saving and collisions included.
@@ -58,7 +61,7 @@ def command(
 
     \b
       springtide preview schedule.yaml --for 2w
-      springtide preview pool.yaml --nodes 40 -o svg > budgets.svg
+      springtide preview pool.yaml --nodes 40 -o svg --title "Budgets" > budgets.svg
       springtide preview rules.yaml --from 2026-10-24 --tz Europe/Berlin
       springtide preview -n shop metricsproducer/peak
 
@@ -71,6 +74,8 @@ def command(
 
     Exit codes are those of `springtide check`.
     """
+    if title is not None and output in ("json", "yaml"):
+        raise click.UsageError(f"-o {output} has no title: --title is for pictures and calendars")
     checked = read_and_check(
         names,
         cluster,
@@ -82,9 +87,10 @@ def command(
     query = ForecastQuery(checked.at, checked.at + length, default_zone=default_timezone, nodes=nodes)
     forecasts = _forecasts(found, query)
     if output in ("json", "yaml"):
-        click.echo(_data(forecasts, output), nl=False)
+        _write(_data(forecasts, output))
     else:
-        _draw([forecast for _, forecast in forecasts], tz, output, checked.present)
+        drawn = [forecast for _, forecast in forecasts]
+        _write(_picture(drawn, output, zone=tz, now=checked.present, title=title))
     _show_unreadable(found)
     if output == "text":
         _note_timeless(found, forecasts)
@@ -101,40 +107,57 @@ def _forecasts(found: CheckedManifests, query: ForecastQuery) -> list[tuple[Chec
     return [(manifest, forecast) for manifest, forecast in forecasts if forecast is not None]
 
 
-def _draw(forecasts: list[Forecast], zone: str | None, output: str, now: int) -> None:
+def _picture(forecasts: list[Forecast], output: str, *, zone: str | None, now: int, title: str | None) -> Iterator[str]:
     match output:
         case "svg":
             from springtide.cli.pictures.svg import render_svg
 
-            text = render_svg(forecasts, zone=zone, now=now, title=None)
+            yield render_svg(forecasts, zone=zone, now=now, title=title)
         case "html":
             from springtide.cli.pictures.html import render_html
 
-            text = render_html(forecasts, zone=zone, now=now, title=None)
+            yield render_html(forecasts, zone=zone, now=now, title=title)
         case "ics":
             from springtide.cli.pictures.ics import render_ics
 
-            text = render_ics(forecasts)
+            yield from render_ics(forecasts, title=title)
         case _:
             from springtide.cli.pictures.terminal import render_terminal
 
-            text = render_terminal(
+            yield render_terminal(
                 forecasts,
                 zone=zone,
                 now=now,
+                title=title,
                 width=min(shutil.get_terminal_size().columns, 160),
                 colour=supports_colour(),
                 unicode=supports_unicode(),
             )
-    click.echo(text, nl=not text.endswith("\n"))
 
 
-def _data(forecasts: list[tuple[CheckedManifest, Forecast]], output: str) -> str:
-    objects = [
+_PIECE = 1 << 16
+
+
+def _write(pieces: Iterator[str]) -> None:
+    """Print pieces as they are made: the first one at once, later ones together where they are short."""
+    waiting: list[str] = []
+    length = _PIECE
+    for piece in pieces:
+        waiting.append(piece)
+        length += len(piece)
+        if length >= _PIECE:
+            click.echo("".join(waiting), nl=False)
+            waiting.clear()
+            length = 0
+    click.echo("".join(waiting), nl=False)
+
+
+def _data(forecasts: list[tuple[CheckedManifest, Forecast]], output: str) -> Iterator[str]:
+    objects = (
         {**to_plain(forecast), "problems": list(msgspec.to_builtins(manifest.problems))}
         for manifest, forecast in forecasts
-    ]
-    return as_data({"objects": objects}, output)
+    )
+    return data_pieces({"objects": objects}, output)
 
 
 def _show_unreadable(found: CheckedManifests) -> None:

@@ -141,3 +141,59 @@ def test_no_rules() -> None:
     outlook = forecast(cron())
 
     assert (outlook.lanes, outlook.zones) == ((), ("UTC",))
+
+
+DAY = 86400
+UP = rule("up", "0 7 * * *", targetMinReplicas=10, targetMaxReplicas=40)
+DOWN = rule("down", "0 19 * * *", targetMinReplicas=2)
+
+
+@pytest.mark.parametrize(
+    ("target", "rules", "levels"),
+    [
+        pytest.param(
+            FEDERATED,
+            [UP, DOWN],
+            {"minimum": (2, [(7, 10), (19, 2), (31, 10), (43, 2)]), "maximum": (40, [])},
+            id="each-bound-has-its-level",
+        ),
+        pytest.param(
+            FEDERATED, [UP, {**DOWN, "suspend": True}], {"minimum": (10, []), "maximum": (40, [])}, id="suspended"
+        ),
+        pytest.param(
+            None,
+            [rule("day", "0 8 * * *", targetReplicas=9), rule("night", "0 20 * * *", targetReplicas=1)],
+            {"replicas": (1, [(8, 9), (20, 1), (32, 9), (44, 1)])},
+            id="replicas",
+        ),
+        pytest.param(
+            None,
+            [{"name": "once", "at": "2026-03-07T06:00:00Z", "targetReplicas": 9}],
+            {"replicas": (None, [(30, 9)])},
+            id="not-set-before-the-first-firing",
+        ),
+    ],
+)
+def test_the_values_that_firings_leave_behind_are_levels(
+    target: dict[str, Any] | None, rules: list[dict[str, Any]], levels: dict[str, Any]
+) -> None:
+    """Numbers are hours after the start."""
+    outlook = forecast(cron(*rules, target=target), ForecastQuery(START, START + 2 * DAY))
+
+    assert {lane.style for lane in outlook.levels} == {LaneStyle.LEVEL}
+    assert levels == {
+        lane.name: (lane.current, [((change.at - START) // 3600, change.value) for change in lane.changes])
+        for lane in outlook.levels
+    }
+
+
+def test_the_reasons_of_a_level_name_the_rule() -> None:
+    (minimum, _) = forecast(cron(UP, DOWN, target=FEDERATED)).levels
+
+    assert minimum.because == "set by rule `down` (Thu 2026-03-05 19:00 UTC)"
+    assert [change.because for change in minimum.changes][:2] == [
+        "rule `up` fires (07:00 UTC)",
+        "rule `down` fires (19:00 UTC)",
+    ]
+    (once,) = forecast(cron({"name": "once", "at": "2030-01-01T06:00:00Z", "targetReplicas": 9})).levels
+    assert once.because == "no rule has set the replicas yet"

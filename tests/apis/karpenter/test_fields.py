@@ -10,6 +10,7 @@ from tests.apis.crd_server import admit
 from tests.apis.karpenter.samples import beta_pool, node_pool
 from tests.apis.manifests import problems_of
 
+from springtide.apis.crds import Flavour
 from springtide.apis.karpenter import KINDS, types, v1beta1
 from springtide.apis.karpenter.disruption import Budget, Disruption
 from springtide.apis.karpenter.types import NodePoolTaint, NodeRequirement
@@ -410,3 +411,68 @@ def test_names_and_versions() -> None:
         "CPU",
         "Memory",
     ]
+
+
+DOMAIN = "a" * 61 + "." + "b" * 63 + "." + "c" * 63 + "." + "d" * 63
+"""A domain of 253 characters."""
+
+
+def labelled(**labels: str) -> dict[str, Any]:
+    return changed("spec.template.metadata", {"labels": {f"example.com/{name}": text for name, text in labels.items()}})
+
+
+def required(key: str) -> dict[str, Any]:
+    return changed(f"{SPEC}.requirements", [{"key": key, "operator": "Exists"}])
+
+
+def tainted(key: str, field: str = "taints", **parts: str) -> dict[str, Any]:
+    return changed(f"{SPEC}.{field}", [{"key": key, "effect": "NoSchedule", **parts}])
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected", "by_extended", "by_stock"),
+    [
+        pytest.param(labelled(a=""), [], False, False, id="empty-label-value"),
+        pytest.param(labelled(a="v" * 63), [], False, False, id="label-value-of-63"),
+        pytest.param(labelled(a="v" * 64), ["labels[example.com/a]"], True, True, id="label-value-of-64"),
+        pytest.param(labelled(a="not legal"), ["labels[example.com/a]"], True, True, id="label-value-with-a-blank"),
+        pytest.param(
+            labelled(a="-x"), ["labels[example.com/a]"], True, True, id="label-value-that-starts-with-a-hyphen"
+        ),
+        pytest.param(required(f"{DOMAIN}/{'k' * 62}"), [], False, False, id="requirement-key-of-316"),
+        pytest.param(
+            required(f"{DOMAIN}/{'k' * 63}"), ["requirements[0].key"], True, True, id="requirement-key-of-317"
+        ),
+        pytest.param(
+            required(f"a.example/{'k' * 64}"), ["requirements[0].key"], False, False, id="requirement-name-of-64"
+        ),
+        pytest.param(required(f"d{DOMAIN}/k"), ["requirements[0].key"], False, False, id="requirement-domain-of-254"),
+        pytest.param(required("a b"), ["requirements[0].key"], True, True, id="requirement-key-with-a-blank"),
+        pytest.param(tainted(f"{DOMAIN}/{'k' * 62}"), [], False, False, id="taint-key-of-316"),
+        pytest.param(tainted(f"{DOMAIN}/{'k' * 63}"), ["taints[0].key"], True, False, id="taint-key-of-317"),
+        pytest.param(tainted("k" * 64), ["taints[0].key"], False, False, id="taint-name-of-64"),
+        pytest.param(tainted("Example.com/k"), ["taints[0].key"], True, True, id="taint-domain-in-capitals"),
+        pytest.param(tainted(""), ["taints[0].key"], True, True, id="empty-taint-key"),
+        pytest.param(tainted("k" * 64, "startupTaints"), ["startupTaints[0].key"], False, False, id="startup-taint"),
+        pytest.param(tainted("k", value="v" * 63), [], False, False, id="taint-value-of-63"),
+        pytest.param(tainted("k", value="v" * 64), ["taints[0].value"], True, False, id="taint-value-of-64"),
+        pytest.param(tainted("k", value="a/b"), ["taints[0].value"], False, False, id="taint-value-with-a-domain"),
+        pytest.param(node_pool(replicas=2**31 - 1), [], False, False, id="most-replicas"),
+        pytest.param(node_pool(replicas=2**31), ["spec.replicas"], False, False, id="replicas-that-cannot-be-scaled"),
+        pytest.param(node_pool(replicas=-1), ["spec.replicas"], True, True, id="negative-replicas"),
+        pytest.param(beta_pool(replicas=2**31), ["spec.replicas"], False, None, id="replicas-in-v1beta1"),
+    ],
+)
+def test_keys_values_and_counts_have_the_bounds_of_karpenter(
+    pool: dict[str, Any], expected: list[str], by_extended: bool | None, by_stock: bool | None
+) -> None:
+    """Karpenter's schema bounds keys as a whole, its controller bounds their domains and names, and the API server
+    bounds replicas where they are scaled. Upstream's v1beta1 has no replicas (None).
+    """
+    found = [problem for problem in problems_of(pool) if problem.severity == "error"]
+
+    assert [
+        format_path(problem.path).removeprefix(f"{SPEC}.").removeprefix("spec.template.metadata.") for problem in found
+    ] == expected
+    for flavour, refused in ((Flavour.EXTENDED, by_extended), (Flavour.STOCK, by_stock)):
+        assert refused in (None, bool(admit(pool, flavour)))

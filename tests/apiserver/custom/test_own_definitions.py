@@ -23,9 +23,9 @@ def kinds(flavour: Flavour = Flavour.EXTENDED) -> dict[tuple[str, str], ServedKi
     return {(kind.resource.api_version, kind.resource.kind): kind for kind in served}
 
 
-def write(value: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
+def write(value: dict[str, Any], old: dict[str, Any] | None = None, flavour: Flavour = Flavour.EXTENDED) -> list[str]:
     """Validate a write, and return the causes of its rejection."""
-    kind = kinds()[value["apiVersion"], value["kind"]]
+    kind = kinds(flavour)[value["apiVersion"], value["kind"]]
     causes = kind.validate(kind.apply_defaults(copy.deepcopy(value)), old)
     return [f"{cause.field}: {cause.message}" for cause in causes]
 
@@ -143,3 +143,81 @@ def test_an_object_that_violates_a_new_rule_can_still_be_labelled() -> None:
     relabelled = old | {"metadata": {"name": "a", "labels": {"team": "b"}}}
     assert write(relabelled, old) == []
     assert write(relabelled) == ["spec: Invalid value: remove `weight`: a pool with `replicas` has none"]
+
+
+TEMPLATE = pool()["spec"]["template"]["spec"]
+
+
+def federated(target: dict[str, Any], source: str = "resource") -> dict[str, Any]:
+    """Return a FederatedHPA with one metric."""
+    named = {"name": "cpu"} if source == "resource" else {"metric": {"name": "backlog"}}
+    return {
+        "apiVersion": "autoscaling.karmada.io/v1alpha1",
+        "kind": "FederatedHPA",
+        "metadata": {"name": "a"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
+            "maxReplicas": 3,
+            "metrics": [{"type": source.capitalize(), source: {**named, "target": target}}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "stock"),
+    [
+        pytest.param(
+            pool(template={"metadata": {"labels": {"a": "v" * 64}}, "spec": TEMPLATE}),
+            "spec.template.metadata.labels.a",
+            True,
+            id="long label value",
+        ),
+        pytest.param(
+            pool(template={"metadata": {"labels": {"a": "b c"}}, "spec": TEMPLATE}),
+            "spec.template.metadata.labels.a",
+            True,
+            id="label value with a blank",
+        ),
+        pytest.param(
+            pool(template={"spec": {**TEMPLATE, "requirements": [{"key": "k" * 317, "operator": "Exists"}]}}),
+            "spec.template.spec.requirements[0].key",
+            True,
+            id="long requirement key",
+        ),
+        pytest.param(
+            pool(template={"spec": {**TEMPLATE, "taints": [{"key": "k" * 317, "effect": "NoSchedule"}]}}),
+            "spec.template.spec.taints[0].key",
+            False,
+            id="long taint key",
+        ),
+        pytest.param(
+            federated({"type": "Utilization", "averageUtilization": 60, "averageValue": "1"}),
+            "spec.metrics[0].resource",
+            False,
+            id="utilization and average value",
+        ),
+        pytest.param(
+            federated({"type": "Value", "value": "1", "averageValue": "1"}, "external"),
+            "spec.metrics[0].external",
+            False,
+            id="value and average value",
+        ),
+    ],
+)
+def test_bounds_of_fields_are_enforced(value: dict[str, Any], field: str, stock: bool) -> None:
+    """Bounds that upstream does not have are part of the extended flavour only."""
+    assert [cause.partition(": ")[0] for cause in write(value)][:1] == [field]
+    assert bool(write(value, flavour=Flavour.STOCK)) is stock
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_the_replicas_of_a_pool_are_64_bits_that_scaling_limits_to_32(flavour: Flavour) -> None:
+    schema = next(crd for crd in all_crds(flavour) if crd["metadata"]["name"] == "nodepools.karpenter.sh")
+    storage = next(version for version in schema["spec"]["versions"] if version["storage"])["schema"]["openAPIV3Schema"]
+    replicas = storage["properties"]["spec"]["properties"]["replicas"]
+
+    assert (replicas["format"], replicas["minimum"], "maximum" in replicas) == ("int64", 0, False)
+    assert write(pool(replicas=2**31 - 1), flavour=flavour) == []
+    assert write(pool(replicas=2**31), flavour=flavour) == [
+        ".spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647"
+    ]

@@ -34,7 +34,7 @@ def unescape(text: str) -> str:
 
 
 def events(*forecasts: Forecast) -> list[dict[str, str]]:
-    return read(render_ics(forecasts))
+    return read("".join(render_ics(forecasts)))
 
 
 def test_a_level_is_an_event_from_its_change_to_the_next() -> None:
@@ -65,7 +65,7 @@ def test_a_buffer_has_events_only_while_it_is_on() -> None:
 
 def test_lines_are_folded_at_75_octets_and_never_within_a_character() -> None:
     name = "漢字שלום" * 20
-    text = render_ics([samples.forecast(samples.lane("x", LaneStyle.LEVEL, 1, [], because=name), name=name)])
+    text = "".join(render_ics([samples.forecast(samples.lane("x", LaneStyle.LEVEL, 1, [], because=name), name=name)]))
 
     for line in text.encode().split(b"\r\n"):
         assert len(line) <= 75

@@ -46,12 +46,12 @@ def test_a_change_at_the_very_end_has_no_span() -> None:
 
 
 def test_a_lane_without_changes_is_one_span() -> None:
-    assert [Span(0, 9, 5, "why")] == lane_spans(lane("x", LaneStyle.LEVEL, 5, [], because="why"), 0, 9)
+    assert [Span(0, 9, 5, "why")] == list(lane_spans(lane("x", LaneStyle.LEVEL, 5, [], because="why"), 0, 9))
 
 
 @given(st.lists(st.integers(1, 500), unique=True).map(sorted), st.integers(1, 60))
 def test_merged_spans_cover_the_same_time(instants: list[int], shortest: int) -> None:
-    spans = lane_spans(lane("x", LaneStyle.LEVEL, 0, [(at, at) for at in instants]), 0, 501)
+    spans = list(lane_spans(lane("x", LaneStyle.LEVEL, 0, [(at, at) for at in instants]), 0, 501))
 
     shown = merge_short_spans(spans, shortest)
 
@@ -61,7 +61,7 @@ def test_merged_spans_cover_the_same_time(instants: list[int], shortest: int) ->
 
 
 def test_a_span_that_is_just_long_enough_is_not_merged() -> None:
-    spans = lane_spans(lane("x", LaneStyle.LEVEL, 0, [(10, 1), (20, 2)]), 0, 29)
+    spans = list(lane_spans(lane("x", LaneStyle.LEVEL, 0, [(10, 1), (20, 2)]), 0, 29))
 
     assert spans == merge_short_spans(spans, 10)
     assert [DenseSpans] == [type(part) for part in merge_short_spans(spans, 11)]

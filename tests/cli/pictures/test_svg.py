@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from xml.etree import ElementTree
 
@@ -11,7 +12,7 @@ from tests.cli.pictures.samples import BERLIN, DAY, LOS_ANGELES, START, instant
 
 from springtide.apis.forecast import Forecast, Lane, LaneCollision, LaneStyle
 from springtide.cli.pictures.svg import render_svg
-from springtide.cli.pictures.svg_canvas import LEFT, RIGHT
+from springtide.cli.pictures.svg_canvas import LEFT, MARGIN, RIGHT, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 NOW = instant("2026-11-02T13:20", LOS_ANGELES)
@@ -166,13 +167,61 @@ def test_names_are_escaped() -> None:
     assert any("<script>alert('&\"')</script>" in (title.text or "") for title in root.iter(f"{SVG}title"))
 
 
-def test_long_names_are_cut_and_complete_in_the_tooltip() -> None:
-    name = "a-name-" * 30
-    root = draw(samples.forecast(samples.lane(name, LaneStyle.LEVEL, 1, []), name=name))
+LONG = "a-name-that-nonetheless.is-legal.in-kubernetes-" * 5
 
-    assert name not in texts(root)
-    assert any(text.startswith("a-name-") and text.endswith("…") for text in texts(root))
-    assert any((title.text or "").startswith(name) for title in root.iter(f"{SVG}title"))
+
+@pytest.mark.parametrize("name", [pytest.param(LONG, id="with-hyphens"), pytest.param("w" * 250, id="without-a-break")])
+def test_long_names_are_written_in_full(name: str) -> None:
+    changes: samples.Points = [(START + DAY, {"replicas": 2_000_000_000})]
+    lanes = [samples.lane(f"{kind}{name}", kind, None, changes) for kind in LaneStyle]
+    root = draw(samples.forecast(*lanes, kind=f"Kind{name}", namespace=f"namespace{name}", name=f"object{name}"))
+    written = "".join(texts(root)).replace(" ", "")
+
+    for subject in ("object", "Kind", "namespace", *LaneStyle):
+        assert f"{subject}{name}" in written
+    assert "…" not in written
+
+
+def test_texts_beside_a_lane_are_within_their_column_and_above_the_next_lane() -> None:
+    long = samples.lane(LONG, LaneStyle.FIRINGS, {"min": 1_000_000, "max": 2_000_000_000}, [])
+    root = draw(samples.forecast(long, samples.lane("below", LaneStyle.LEVEL, 1, [])))
+    classes = {"lane ink": (13, True), "small muted": (11, False)}
+    beside = [
+        text for text in root.iter(f"{SVG}text") if float(text.attrib["x"]) < LEFT and text.get("class") in classes
+    ]
+    (below,) = (float(text.attrib["y"]) for text in beside if text.text == "below")
+    heights = [float(text.attrib["y"]) for text in beside]
+
+    assert heights == sorted(set(heights)), "no text covers another"
+    assert len([height for height in heights if height < below]) > 10
+    for text in beside:
+        size, bold = classes[text.attrib["class"]]
+        assert MARGIN + text_width(text.text or "", size, bold=bold) <= LEFT
+
+
+def test_a_long_title_has_several_lines() -> None:
+    title = "Capacity of the department " * 12
+    root = ElementTree.fromstring(render_svg([samples.buffer()], zone=None, now=NOW, title=title))
+    lines = [text.text or "" for text in root.findall(f".//{SVG}text[@class='title ink']")]
+
+    assert " ".join(lines) == title.strip()
+    assert all(MARGIN + text_width(line, 20, bold=True) <= RIGHT for line in lines)
+
+
+def test_levels_are_drawn_below_the_firings_that_set_them() -> None:
+    level = samples.lane("minimum", LaneStyle.LEVEL, None, [(START + DAY, 10), (START + 3 * DAY, 2)])
+    forecast = dataclasses.replace(samples.cron_rules(), levels=(level,))
+    root = draw(forecast)
+
+    assert [group.get("data-lane") for group in root.findall(f".//{SVG}g[@data-lane]")] == [
+        "scale-up-mornings",
+        "relax-at-night",
+        "minimum",
+    ]
+    assert [int(shape.attrib["data-at"]) for shape in lane_shapes(root, "minimum")] == [START + DAY, START + 3 * DAY]
+    assert {"10", "2"} <= set(texts(root))
+    unset = draw(samples.forecast(samples.lane("minimum", LaneStyle.LEVEL, None, [])), now=START)
+    assert "now not set" in texts(unset)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,21 @@ reject misspelt fields, so validation reports them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from springtide.apis.forecast import ForecastQuery, Lane, LaneChange, LaneStyle, Outlook
-from springtide.apis.karmada.rules import collision_problems, firings_of, forecast_collisions, timing_problems, zone_of
+from springtide.apis.forecast import ForecastQuery, Lane, LaneChange, LaneStyle, LazySequence, Outlook
+from springtide.apis.karmada.rules import (
+    collision_problems,
+    fires_text,
+    firings_of,
+    forecast_collisions,
+    forecast_levels,
+    timing_problems,
+    zone_of,
+)
 from springtide.apis.karmada.targets import CronTarget, CronTargetKind, action_of, action_problems
 from springtide.apis.kinds import (
     CelRule,
@@ -211,7 +220,8 @@ def _outlook(rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, query:
     return Outlook(
         zones=tuple(zones) or (query.default_zone,),
         lanes=tuple(_lane(rule, kind, query) for rule in rules),
-        collisions=tuple(forecast_collisions(rules, kind, query)),
+        collisions=LazySequence(lambda: forecast_collisions(rules, kind, query)),
+        levels=tuple(forecast_levels(rules, kind, query)),
     )
 
 
@@ -222,15 +232,17 @@ def _lane(rule: CronFederatedHPARule, kind: CronTargetKind, query: ForecastQuery
     firings = firings_of(rule, query.default_zone, query.calendars)
     action = action_of(rule, kind)
 
+    because = lru_cache(maxsize=2048)(partial(fires_text, rule))  # a frequent rule has few different reasons
+
     def change(at: int) -> LaneChange:
-        return LaneChange(at, dict(action), f"rule `{rule.name}` fires ({clock_time(at, zone)})")
+        return LaneChange(at, action, because(clock_time(at, zone)))
 
     latest, following = firings.at_or_before(query.start), firings.after(query.start)
     return Lane(
         name=rule.name,
         style=LaneStyle.FIRINGS,
-        current=None if latest is None else dict(action),
-        changes=tuple(change(at) for at in firings.between(query.start, query.until)),
+        current=None if latest is None else action,
+        changes=LazySequence(lambda: map(change, firings.between(query.start, query.until))),
         next=None if following is None else change(following),
         because=_not_fired_reason(rule, following) if latest is None else change(latest).because,
     )

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from springtide.apis.core.resources import name_problems
 from springtide.apis.kinds import (
     CelRule,
     Count,
@@ -22,10 +23,12 @@ from springtide.apis.kinds import (
     View,
     by_key,
     doc,
+    text_format,
 )
 from springtide.apis.meta.scaling import DirectionRules, ScaleTargetSpec, SpeedLimit
 from springtide.apis.meta.types import Generation, LabelSelectorView, Object, ScaleTargetReference
 from springtide.apis.problems import Problem, error, warning
+from springtide.quantity import Quantity as Amount
 
 _SOURCES = {
     "Resource": "resource",
@@ -45,13 +48,16 @@ _ALLOWED_TARGETS = {
 }
 """The target fields that each source accepts."""
 
+_SECOND_TARGET = {"Resource": "averageValue", "ContainerResource": "averageValue", "External": "value"}
+"""The field that the API server names where both targets of a HorizontalPodAutoscaler are set."""
+
 MetricType = Literal["Resource", "ContainerResource", "Pods", "Object", "External"]
 
 
 class MetricIdentifier(View, kw_only=True):
     """A metric by name."""
 
-    name: Annotated[NonEmpty, doc("Name of the metric.")]
+    name: Annotated[NonEmpty, doc("Name of the metric."), text_format("path-segment")]
     selector: Annotated[LabelSelectorView | None, doc("Labels of the series; all of the name if not set.")] = None
 
 
@@ -69,25 +75,39 @@ class FederatedMetricTarget(View, kw_only=True):
     def problems_for(self, source: str) -> Iterator[Problem]:
         """Find targets that a source of this type does not accept.
 
-        The controller uses the field that is set, whatever the type says, so a wrong type is only a warning.
+        The rules are those of HorizontalPodAutoscalers. The controller uses the field that is set, whatever the type
+        says, so a wrong type is only a warning.
         """
-        numbers = {
-            "averageUtilization": self.average_utilization,
-            "averageValue": self.average_value,
-            "value": self.value,
-        }
+        amounts = {"averageValue": self.average_value, "value": self.value}
+        for name, amount in amounts.items():
+            if amount is not None and Amount.parse(amount).sign <= 0:
+                yield error((name,), f"a target must be positive, is {amount}")
+        numbers = {"averageUtilization": self.average_utilization, **amounts}
         taken = _ALLOWED_TARGETS[source]
         given = [name for name, number in numbers.items() if number is not None and name in taken]
         if not given:
             listed = " or ".join(f"`{name}`" for name in taken)
             yield error((taken[0],), f"the target of a metric of type {source} needs {listed}", f"write {listed}")
+        elif len(given) > 1 and source != "Object":
+            both = " and ".join(f"`{name}`" for name in given)
+            message = f"the target of a metric of type {source} cannot have both {both}"
+            yield error((_SECOND_TARGET[source],), message, "keep one of them")
         elif _TARGETS[self.type] not in given:
             message = f"the type is {self.type}, but the target is given as `{given[0]}`, which is used"
             yield warning(("type",), message, f"write `type: {_TYPES[given[0]]}`")
 
 
+_ONE_RESOURCE_TARGET = CelRule(
+    "!has(self.target.averageUtilization) || !has(self.target.averageValue)",
+    "Set either averageUtilization or averageValue in the target of a resource.",
+    extension=True,
+)
+
+
 class ResourceMetricSource(View, kw_only=True):
     """CPU or memory of the pods."""
+
+    __rules__ = (_ONE_RESOURCE_TARGET,)
 
     name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
     target: Annotated[FederatedMetricTarget, doc("The target value.")]
@@ -96,9 +116,16 @@ class ResourceMetricSource(View, kw_only=True):
 class ContainerResourceMetricSource(View, kw_only=True):
     """CPU or memory of one container of the pods."""
 
+    __rules__ = (_ONE_RESOURCE_TARGET,)
+
     name: Annotated[NonEmpty, doc("The resource: cpu or memory.")]
-    container: Annotated[NonEmpty, doc("The container.")]
+    container: Annotated[NonEmpty, doc("The container."), text_format("dns-label")]
     target: Annotated[FederatedMetricTarget, doc("The target value.")]
+
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
+        """Find resources that no container has."""
+        for problem in name_problems({self.name: None}):
+            yield error(("name",), problem.message, problem.hint)
 
 
 class PodsMetricSource(View, kw_only=True):
@@ -118,6 +145,14 @@ class ObjectMetricSource(View, kw_only=True):
 
 class ExternalMetricSource(View, kw_only=True):
     """A metric from outside the cluster."""
+
+    __rules__ = (
+        CelRule(
+            "!has(self.target.value) || !has(self.target.averageValue)",
+            "Set either value or averageValue in the target of an external metric.",
+            extension=True,
+        ),
+    )
 
     metric: Annotated[MetricIdentifier, doc("Which metric.")]
     target: Annotated[FederatedMetricTarget, doc("The target value.")]
@@ -220,6 +255,11 @@ class FederatedScalingRules(DirectionRules, kw_only=True):
     tolerance: Annotated[
         Quantity | None, doc("The relative deviation from the target without any change; 0.1 if not set.")
     ] = None
+
+    def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
+        """Find negative tolerances."""
+        if self.tolerance is not None and Amount.parse(self.tolerance).sign < 0:
+            yield error(("tolerance",), f"a tolerance cannot be negative, is {self.tolerance}", "write a part, as 0.1")
 
 
 class FederatedBehavior(View, kw_only=True):

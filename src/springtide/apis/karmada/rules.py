@@ -15,13 +15,21 @@ from springtide.almanac import (
     Firings,
     RuleCoincidence,
     Zone,
+    level_setters,
     load_zone,
     same_minute,
 )
-from springtide.apis.forecast import ForecastQuery, LaneCollision
+from springtide.apis.forecast import ForecastQuery, Lane, LaneChange, LaneCollision, LaneStyle, LazySequence
 from springtide.apis.karmada.targets import CronTargetKind, action_of
 from springtide.apis.kinds import ValidationContext
-from springtide.apis.meta.times import KnownCalendars, calendar_filters, date_and_time, dates_and_times, parse_instant
+from springtide.apis.meta.times import (
+    KnownCalendars,
+    calendar_filters,
+    clock_time,
+    date_and_time,
+    dates_and_times,
+    parse_instant,
+)
 from springtide.apis.problems import Problem, error, warning
 from springtide.apis.validation import ANNOTATION
 
@@ -157,6 +165,63 @@ def forecast_collisions(
         text = f"{_conflict_message(coincidence, by_name, kind)}: `{coincidence.winner}` wins, as it is listed last"
         for at in coincidence.instants:
             yield LaneCollision(at, at, text)
+
+
+_LEVELS = {"replicas": "replicas", "min": "minimum", "max": "maximum"}
+
+
+def forecast_levels(
+    rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, query: ForecastQuery
+) -> Iterator[Lane]:
+    """Forecast a lane for each field that rules set: the value that the latest firing leaves behind."""
+    for field, name in _LEVELS.items():
+        setters = [rule for rule in rules if fires(rule) and field in action_of(rule, kind)]
+        if setters:
+            yield _level(name, field, setters, kind, query)
+
+
+def _level(
+    name: str, field: str, rules: Sequence[CronFederatedHPARule], kind: CronTargetKind, query: ForecastQuery
+) -> Lane:
+    values = [action_of(rule, kind)[field] for rule in rules]
+    firings = [firings_of(rule, query.default_zone, query.calendars) for rule in rules]
+    setters = level_setters(list(zip(firings, values, strict=True)))
+    current, upcoming = setters.at(query.start), setters.next_change(query.start)
+
+    def change(at: int, setter: int | None) -> LaneChange:
+        if setter is None:  # only before the first firing
+            return LaneChange(at, None, f"no rule has set the {name} yet")
+        zone = zone_of(rules[setter], query.default_zone)
+        return LaneChange(at, values[setter], fires_text(rules[setter], clock_time(at, zone)))
+
+    def changes() -> Iterator[LaneChange]:
+        for at, setter in islice(setters.segments(query.start), 1, None):
+            if at > query.until:
+                return
+            yield change(at, setter)
+
+    return Lane(
+        name=name,
+        style=LaneStyle.LEVEL,
+        current=None if current is None else values[current],
+        changes=LazySequence(changes),
+        next=None if upcoming is None else change(*upcoming),
+        because=f"no rule has set the {name} yet"
+        if current is None
+        else _set_text(rules[current], firings[current], query),
+    )
+
+
+def _set_text(rule: CronFederatedHPARule, firings: Firings, query: ForecastQuery) -> str:
+    """Say which firing set the value that holds at the start of a forecast."""
+    latest = firings.at_or_before(query.start)
+    zone = zone_of(rule, query.default_zone)
+    return f"set by rule `{rule.name}`" + ("" if latest is None else f" ({date_and_time(latest, zone)})")
+
+
+def fires_text(rule: CronFederatedHPARule, time: str) -> str:
+    """Say that a rule fires at a local time: the reason of a change."""
+    return f"rule `{rule.name}` fires ({time})"
 
 
 def _search_horizon(rules: int) -> int:

@@ -12,14 +12,15 @@ from springtide.apis.core.resources import is_known as is_resource
 from springtide.apis.core.resources import meant_resource
 from springtide.apis.karpenter.disruption import Disruption, Duration, DurationOrNever, unrepaired_problems
 from springtide.apis.kinds import (
+    INT32_MAX,
     CelRule,
-    Count,
     Int64,
     NonEmpty,
     Quantity,
     Time,
     ValidationContext,
     View,
+    at_most,
     atomic,
     default,
     doc,
@@ -35,6 +36,7 @@ LABEL_KEY = (
     r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
 )
 LABEL_VALUE = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
+LabelValue = Annotated[str, Meta(max_length=63, pattern=LABEL_VALUE), text_format("label-value")]
 
 OWN_GROUP = "springtide.dev"
 """The group of node classes whose nodes Springtide creates."""
@@ -43,6 +45,9 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 _OWN_DOMAIN = re.compile(r"([a-z0-9-]+\.)*karpenter\.sh/")
 _WELL_KNOWN = ("karpenter.sh/capacity-type", NODEPOOL_LABEL)
 _BOUNDS = ("Gt", "Lt", "Gte", "Lte")
+
+NodeCount = Annotated[int, Meta(ge=0, le=INT32_MAX, extra_json_schema={"format": "int64"})]
+"""A number of nodes: of 64 bits in Karpenter's schema, while the scale subresource allows 32 bits."""
 
 ResourceAmounts = dict[str, Quantity]
 """Amounts by resource name."""
@@ -103,6 +108,7 @@ class NodeRequirement(View, kw_only=True):
         str,
         doc("The label."),
         Meta(max_length=316, pattern=LABEL_KEY),
+        text_format("qualified-name"),
         rules(*label_rules("self", "{}")),
     ]
     operator: Annotated[
@@ -110,7 +116,7 @@ class NodeRequirement(View, kw_only=True):
         doc("How the label is compared with the values."),
     ]
     values: Annotated[
-        tuple[Annotated[str, Meta(max_length=63, pattern=LABEL_VALUE)], ...] | None,
+        tuple[LabelValue, ...] | None,
         doc("The values: at least one for In, one whole number for Gt, Lt, Gte and Lte, none for the others."),
         atomic,
     ] = None
@@ -146,12 +152,21 @@ NodeRequirements = Annotated[tuple[NodeRequirement, ...], Meta(max_length=100)]
 class NodePoolTaint(View, kw_only=True):
     """Keeps pods away from a node that do not tolerate it."""
 
-    key: Annotated[str, doc("Name of the taint."), Meta(min_length=1, pattern=LABEL_KEY)]
+    key: Annotated[
+        str,
+        doc("Name of the taint."),
+        Meta(min_length=1, pattern=LABEL_KEY),
+        at_most(316),
+        text_format("qualified-name"),
+    ]
     effect: Annotated[
         Literal["NoSchedule", "PreferNoSchedule", "NoExecute"],
         doc("What happens to pods that do not tolerate it."),
     ]
-    value: Annotated[Annotated[str, Meta(pattern=f"^$|{LABEL_KEY}")] | None, doc("Value of the taint.")] = None
+    value: Annotated[
+        Annotated[str, Meta(pattern=f"^$|{LABEL_KEY}"), at_most(63), text_format("label-value")] | None,
+        doc("Value of the taint."),
+    ] = None
     time_added: Annotated[Time | None, doc("When the taint was added; written by the server.")] = None
 
 
@@ -175,7 +190,7 @@ class TemplateMetadata(View, kw_only=True):
     """Labels and annotations of every node of the pool."""
 
     labels: Annotated[
-        Annotated[dict[str, str], Meta(max_length=100), text_format("labels")] | None,
+        Annotated[dict[str, LabelValue], Meta(max_length=100), text_format("label-keys")] | None,
         doc("Labels of every node."),
         rules(
             *label_rules("x", "self.all(x, {})"),
@@ -276,7 +291,7 @@ class NodePoolSpec(View, kw_only=True):
         ResourceAmounts | None, doc("The maximum total resources of the nodes; `nodes` limits their number.")
     ] = None
     weight: Annotated[Weight | None, doc("Pools with a higher weight are tried first.")] = None
-    replicas: Annotated[Count | None, doc("A fixed number of nodes, which makes the pool static.")] = None
+    replicas: Annotated[NodeCount | None, doc("A fixed number of nodes, which makes the pool static.")] = None
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find fields that a static pool cannot have, and budgets for the repair of nodes where it is off."""

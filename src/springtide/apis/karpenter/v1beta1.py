@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from springtide.apis.karpenter import disruption, types
 from springtide.apis.karpenter.disruption import Duration, DurationOrNever
-from springtide.apis.karpenter.types import NodePoolTaint, NodeRequirements, ResourceAmounts
+from springtide.apis.karpenter.types import NodeCount, NodePoolTaint, NodeRequirements, ResourceAmounts
 from springtide.apis.kinds import (
     CelRule,
     Count,
@@ -274,7 +274,7 @@ class NodePoolSpecV1Beta1(View, kw_only=True):
     limits: Annotated[ResourceAmounts | None, doc("The maximum total resources of the nodes.")] = None
     weight: Annotated[types.Weight | None, doc("Pools with a higher weight are tried first.")] = None
     replicas: Annotated[
-        Count | None,
+        NodeCount | None,
         doc("A fixed number of nodes, which makes the pool static."),
         extension,
     ] = None

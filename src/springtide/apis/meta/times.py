@@ -10,6 +10,7 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from springtide import almanac
@@ -128,7 +129,12 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 def clock_time(at: int, zone: Zone) -> str:
     """Format the time of day in a zone: `09:00 America/Los_Angeles`; with seconds if they are not 0."""
-    return f"{_format_time(_wall_time(at, zone))} {zone.name}"
+    return f"{_time_text(_wall_second(at, zone) % DAY)} {zone.name}"
+
+
+@lru_cache(maxsize=4096)
+def _time_text(second: int) -> str:
+    return _format_time(_WALL_EPOCH + second * _SECOND)
 
 
 def date_and_time(at: int, zone: Zone) -> str:
@@ -144,8 +150,12 @@ def dates_and_times(instants: Iterable[int], zone: Zone) -> str:
 
 
 def _wall_time(at: int, zone: Zone) -> datetime.datetime:
+    return _WALL_EPOCH + datetime.timedelta(seconds=_wall_second(at, zone))
+
+
+def _wall_second(at: int, zone: Zone) -> int:
     # The last instant of 9999 in UTC, which users write for "forever", is past the last day in zones to the east.
-    return _WALL_EPOCH + datetime.timedelta(seconds=min(max(zone.local(at), _FIRST), _LAST))
+    return min(max(zone.local(at), _FIRST), _LAST)
 
 
 def _format_time(wall: datetime.datetime) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from springtide.apis.yaml.values import DISPUTED_WORDS, is_not_finite, resolve
@@ -89,6 +90,27 @@ def dump(value: Any) -> str:
         first = {key: value[key] for key in _FIRST_KEYS if key in value}
         value = first | {key: item for key, item in value.items() if key not in first}
     return "\n".join(block_lines(value)) + "\n"
+
+
+def streamed_lines(value: Any) -> Iterator[str]:
+    """Yield the lines of a value, in which iterators stand for lists: their items are read as they are written."""
+    if not isinstance(value, dict) or not any(isinstance(item, Iterator) for item in value.values()):
+        yield from block_lines(value)
+        return
+    for key, item in value.items():
+        if not isinstance(item, Iterator):
+            yield from entry_lines(key, item)
+            continue
+        empty = True
+        for each in item:
+            if empty:
+                yield f"{scalar_text(key)}:"
+                empty = False
+            lines = streamed_lines(each)
+            yield f"- {next(lines)}"
+            yield from (_INDENT + line if line else line for line in lines)
+        if empty:
+            yield f"{scalar_text(key)}: []"
 
 
 def block_lines(value: Any) -> list[str]:

@@ -36,7 +36,8 @@ _STYLE: Final = (
     "h1{font-size:24px;margin:8px 0 4px}p{margin:0 0 16px;color:var(--muted)}"
     "section{background:var(--paper);border:1px solid var(--rule);border-radius:10px;overflow:hidden}"
     "section{margin:0 0 24px}"
-    "section>svg{display:block;width:100%;height:auto}"
+    # On a narrow screen a drawing is scrolled, not shrunk until its letters are illegible.
+    ".drawing{overflow-x:auto}.drawing>svg{display:block;width:100%;height:auto;min-width:900px}"
     "details,.problems{border-top:1px solid var(--rule);padding:10px 28px;margin:0}"
     "summary{cursor:pointer;font-weight:600}summary span{color:var(--muted);font-weight:400}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;width:100%;margin:8px 0}"
@@ -46,6 +47,11 @@ _STYLE: Final = (
     "td:nth-child(-n+3){white-space:nowrap}td:nth-child(3){font-weight:600}"
     ".problems{list-style:none}.problems li{margin:4px 0}"
     ".error{color:var(--error)}.warning{color:var(--warning)}"
+    "h1,summary,li,td:last-child{overflow-wrap:anywhere}"
+    "@media(max-width:720px){details,.problems{padding:10px 14px}thead{display:none}"
+    "tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--rule)}td{border:0;padding:2px 14px 2px 0}"
+    "td:last-child{flex-basis:100%}}"
+    "@media print{.drawing>svg{min-width:0}}"
     "code{font:12px ui-monospace,'SF Mono',Menlo,Consolas,monospace}"
 )
 
@@ -80,9 +86,9 @@ def _section(forecast: Forecast, *, zone: str | None, now: int) -> Markup:
     clock = clock_for(forecast, zone)
     return tag(
         "section",
-        draw((forecast,), zone=zone, now=now, title=None, with_style=False),
+        tag("div", draw((forecast,), zone=zone, now=now, title=None, with_style=False), class_="drawing"),
         _problems(forecast.problems),
-        *(_changes(lane, clock, now) for lane in forecast.lanes),
+        *(_changes(lane, clock, now) for lane in forecast.drawn),
         aria_label=format_subject(forecast),
     )
 

@@ -23,31 +23,36 @@ if TYPE_CHECKING:
 _LONGEST_LINE: Final = 75  # octets, without the line break
 
 
-def render_ics(forecasts: Sequence[Forecast]) -> str:
-    """Write forecasts as one calendar; lines end with CR LF."""
-    lines = [
+def render_ics(forecasts: Sequence[Forecast], *, title: str | None = None) -> Iterator[str]:
+    """Write forecasts as one calendar, piece by piece; lines end with CR LF."""
+    yield _lines(
         "BEGIN:VCALENDAR",
         "VERSION:2.0",
         f"PRODID:-//Springtide//preview {__version__}//EN",
         "CALSCALE:GREGORIAN",
         "METHOD:PUBLISH",
-    ]
+        *([f"X-WR-CALNAME:{_text(title)}"] if title else ()),
+    )
     for forecast in forecasts:
         for lane in forecast.lanes:
-            lines += _events(forecast, lane)
-    lines.append("END:VCALENDAR")
+            for event in _events(forecast, lane):
+                yield _lines(*event)
+    yield _lines("END:VCALENDAR")
+
+
+def _lines(*lines: str) -> str:
     return "".join(f"{_fold(line)}\r\n" for line in lines)
 
 
-def _events(forecast: Forecast, lane: Lane) -> Iterator[str]:
+def _events(forecast: Forecast, lane: Lane) -> Iterator[Iterator[str]]:
     if lane.style is LaneStyle.FIRINGS:
         for change in lane.changes:
-            yield from _event(forecast, lane, change.value, change.because, change.at, None)
+            yield _event(forecast, lane, change.value, change.because, change.at, None)
         return
     for span in lane_spans(lane, forecast.start, forecast.until):
         if lane.style is LaneStyle.ACTIVE and not is_on(span.value):
             continue
-        yield from _event(forecast, lane, span.value, span.because, span.start, span.end)
+        yield _event(forecast, lane, span.value, span.because, span.start, span.end)
 
 
 def _event(
@@ -86,6 +91,8 @@ def _text(text: str) -> str:
 
 def _fold(line: str) -> str:
     """Fold a line that has too many octets, never within a character; continuation lines start with a space."""
+    if len(line) <= _LONGEST_LINE and line.isascii():
+        return line
     folded: list[str] = []
     length = 0
     for character in line:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final
 
 from springtide.apis.forecast import LaneChange, LaneStyle
 from springtide.cli.pictures.formatting import format_span, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from springtide.apis.forecast import Forecast, Lane, LaneCollision, LaneValue
     from springtide.cli.pictures.time_axis import ZoneClock
@@ -36,15 +36,13 @@ class DenseSpans:
     spans: tuple[Span, ...]
 
 
-def lane_spans(lane: Lane, start: int, until: int) -> list[Span]:
+def lane_spans(lane: Lane, start: int, until: int) -> Iterator[Span]:
     """Split a lane into its spans within ``[start, until)``; the first has the current value."""
-    points = [LaneChange(start, lane.current, lane.because), *lane.changes]
-    ends = [min(change.at, until) for change in lane.changes] + [until]
-    return [
-        Span(max(point.at, start), end, point.value, point.because)
-        for point, end in zip(points, ends, strict=True)
-        if end > max(point.at, start)
-    ]
+    points = chain((LaneChange(start, lane.current, lane.because),), lane.changes, (LaneChange(until, None, ""),))
+    for point, following in pairwise(points):
+        begin, end = max(point.at, start), min(following.at, until)
+        if end > begin:
+            yield Span(begin, end, point.value, point.because)
 
 
 def merge_short_spans(spans: Iterable[Span], shortest: int) -> list[Span | DenseSpans]:
@@ -97,6 +95,11 @@ _TALLEST_LIMIT: Final = 700  # a limiting budget is drawn visibly lower than an 
 _SHORTEST_LIMIT: Final = 150  # and visibly higher than a blocking one
 
 
+def is_unset(lane: Lane, value: LaneValue) -> bool:
+    """Return whether a level has no value, as rules have not set one yet."""
+    return lane.style is LaneStyle.LEVEL and value is None
+
+
 def height_scale(lane: Lane) -> Callable[[LaneValue], int]:
     """Choose the height of each value of a lane, from 0 to `FULL_HEIGHT`."""
     values = [lane.current, *(change.value for change in lane.changes)]
@@ -118,6 +121,8 @@ def is_ever_blocked(lane: Lane) -> bool:
 
 def describe_value(lane: Lane, value: LaneValue, *, unicode: bool = True) -> str:
     """Write a value of a lane in full; with "(blocked)" where a budget allows no disruption."""
+    if is_unset(lane, value):
+        return "not set"
     text = format_value(value, unicode=unicode)
     return f"{text} (blocked)" if is_blocked(lane, value) else text
 
@@ -176,7 +181,8 @@ def firing_group_forms(group: Sequence[LaneChange]) -> tuple[str, ...]:
     steps = {later.at - earlier.at for earlier, later in pairwise(group)}
     even = len(group) > 2 and len(steps) == 1
     often = (f"every {format_span(steps.pop())} ({count})", count) if even else (count,)
-    values = {format_value(change.value) for change in group}
+    distinct = {id(change.value): change.value for change in group}  # the firings of a rule share one value
+    values = {format_value(value) for value in distinct.values()}
     return often if len(values) > 1 else (f"{values.pop()}, {often[0]}", *often)
 
 

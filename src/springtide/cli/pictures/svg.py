@@ -28,7 +28,6 @@ from springtide.cli.pictures.svg_canvas import (
     label,
     level_line,
     longest_fit,
-    shorten,
     style_element,
     tag,
     text_width,
@@ -40,7 +39,7 @@ from springtide.cli.pictures.svg_lanes import HEIGHTS, draw_lane
 from springtide.cli.pictures.time_axis import clock_for, lay_out_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from springtide.apis.forecast import Forecast, Lane
     from springtide.cli.pictures.time_axis import ClockChange, TimeAxis
@@ -126,7 +125,7 @@ def draw_notes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, i
     """Write the legend of the marks, and collisions in full; returns the markup and its lower edge."""
     shapes: list[Markup] = []
     y = top
-    if any(is_ever_blocked(lane) for lane in forecast.lanes):
+    if any(is_ever_blocked(lane) for lane in forecast.drawn):
         swatch = {"x": MARGIN, "y": y + 2, "width": 18, "height": 12}
         shapes += [tag("rect", **swatch, class_="blocked"), tag("rect", **swatch, fill="url(#hatch-blocked)")]
         shapes.append(label("blocked: no node may be disrupted", MARGIN + _INDENT, y + 12, "note muted"))
@@ -148,7 +147,8 @@ def _badge(count: int, x: float, y: float) -> Markup:
     return join((disc, label(str(count), x, y + 4, "badge small middle")))
 
 
-_HEADING: Final = 48
+_HEADING_LINE: Final = 21
+_BELOW_HEADING: Final = 8
 _AXIS: Final = 40
 _MARKS: Final = 24
 _NO_LANES: Final = 40
@@ -161,17 +161,18 @@ def draw_panel(forecast: Forecast, *, zone: str | None, now: int, top: int) -> t
     clock = clock_for(forecast, zone)
     frame = SvgFrame(forecast.start, forecast.until, now, clock)
     axis = lay_out_axis(clock, forecast.start, forecast.until, room=_TICK_ROOM)
-    axis_top = top + _HEADING
+    heading, heading_bottom = _draw_heading(forecast, frame, top)
+    axis_top = heading_bottom + _BELOW_HEADING
     marks_top = axis_top + _AXIS
     lanes_top = marks_top + _MARKS
-    bottom = lanes_top + (sum(HEIGHTS[lane.style] for lane in forecast.lanes) or _NO_LANES)
+    bottom = lanes_top + (sum(_lane_height(lane, frame) for lane in forecast.drawn) or _NO_LANES)
     marks = draw_marks(forecast, frame, marks_top, bottom)
     shapes, texts = _draw_lanes(forecast, frame, lanes_top)
     notes, end = draw_notes(forecast, frame, bottom + 12)
     panel = tag(
         "g",
         tooltip(format_subject(forecast)),
-        _draw_heading(forecast, frame, top),
+        heading,
         _draw_axis(axis, frame, axis_top, lanes_top, bottom),
         shapes,
         *marks.shapes,
@@ -182,20 +183,27 @@ def draw_panel(forecast: Forecast, *, zone: str | None, now: int, top: int) -> t
     return panel, end
 
 
-def _draw_heading(forecast: Forecast, frame: SvgFrame, top: int) -> Markup:
+def _draw_heading(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, int]:
+    """Write what is drawn, and for which time; returns the markup and its lower edge."""
     clock = frame.clock
     where = f"namespace {forecast.namespace}" if forecast.namespace else "cluster-wide"
     about = f"{forecast.kind}, {where}, times in {clock.zone.name}"
     length = format_span(forecast.until - forecast.start)
     when = f"{clock.moment(forecast.start, year=True)} – {clock.moment(forecast.until, year=True)} ({length})"
+    shapes: list[Markup] = []
+    y = top
+    for line in wrap(forecast.name, 17, RIGHT - MARGIN, bold=True) or [""]:
+        shapes.append(label(line, MARGIN, y + 16, "name ink"))
+        y += _HEADING_LINE
     room = RIGHT - MARGIN - text_width(when, 12) - 24
-    return join(
-        (
-            label(shorten(forecast.name, 17, RIGHT - MARGIN, bold=True), MARGIN, top + 16, "name ink"),
-            label(shorten(about, 12, room), MARGIN, top + 36, "note muted"),
-            label(when, RIGHT, top + 36, "note muted end"),
-        )
+    beside = text_width(about, 12) <= room
+    for line in (about,) if beside else wrap(about, 12, RIGHT - MARGIN):
+        shapes.append(label(line, MARGIN, y + 15, "note muted"))
+        y += _LINE
+    shapes.append(
+        label(when, RIGHT, y - _LINE + 15, "note muted end") if beside else label(when, MARGIN, y + 15, "note muted")
     )
+    return join(shapes), y if beside else y + _LINE
 
 
 def _draw_axis(axis: TimeAxis, frame: SvgFrame, top: int, lanes_top: int, bottom: int) -> Markup:
@@ -225,13 +233,13 @@ def _draw_lanes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, 
     """Draw lanes below each other; returns their shapes, and their texts, which go above the marks."""
     shapes: list[Markup] = []
     texts: list[Markup] = []
-    for lane in forecast.lanes:
+    for lane in forecast.drawn:
         drawn = draw_lane(lane, frame, top)
         rule = level_line(top, MARGIN, RIGHT, "rule")
         shapes.append(tag("g", rule, _draw_name(lane, frame, top), *drawn.shapes, data_lane=lane.name))
         texts += drawn.texts
-        top += HEIGHTS[lane.style]
-    if not forecast.lanes:
+        top += _lane_height(lane, frame)
+    if not forecast.drawn:
         shapes.append(level_line(top, MARGIN, RIGHT, "rule"))
         texts.append(label(why_empty(forecast), LEFT + 12, top + 25, "note muted halo"))
         top += _NO_LANES
@@ -239,17 +247,34 @@ def _draw_lanes(forecast: Forecast, frame: SvgFrame, top: int) -> tuple[Markup, 
     return join(shapes), join(texts)
 
 
+_NAME_LINE: Final = 16
+_SMALL_LINE: Final = 14
+_NAME_ROOM: Final = LEFT - MARGIN - 12
+
+
+def _name_lines(lane: Lane, frame: SvgFrame) -> Iterator[tuple[str, str, int]]:
+    """Yield what is written to the left of a lane: lines, their classes, and their heights."""
+    for line in wrap(lane.name, 13, _NAME_ROOM, bold=True):
+        yield line, "lane ink", _NAME_LINE
+    for text in (_current_text(lane, frame), _next_text(lane, frame)):
+        for line in wrap(text, 11, _NAME_ROOM):
+            yield line, "small muted", _SMALL_LINE
+
+
+def _lane_height(lane: Lane, frame: SvgFrame) -> int:
+    """Return the height of a lane: that of its style, or more where its name has many lines."""
+    return max(HEIGHTS[lane.style], _NAME_LINE + sum(height for *_, height in _name_lines(lane, frame)))
+
+
 def _draw_name(lane: Lane, frame: SvgFrame, top: int) -> Markup:
-    room = LEFT - MARGIN - 12
     current, upcoming = _current_text(lane, frame), _next_text(lane, frame)
     _, because = value_at(lane, frame.seen_at)
-    return tag(
-        "g",
-        tooltip("; ".join(part for part in (f"{lane.name}: {current}", because, upcoming) if part)),
-        label(shorten(lane.name, 13, room, bold=True), MARGIN, top + 20, "lane ink"),
-        label(shorten(current, 11, room), MARGIN, top + 36, "small muted"),
-        label(shorten(upcoming, 11, room), MARGIN, top + 50, "small muted"),
-    )
+    shapes = [tooltip("; ".join(part for part in (f"{lane.name}: {current}", because, upcoming) if part))]
+    y = top + 4
+    for line, classes, height in _name_lines(lane, frame):
+        y += height
+        shapes.append(label(line, MARGIN, y, classes))
+    return tag("g", *shapes)
 
 
 def _current_text(lane: Lane, frame: SvgFrame) -> str:
@@ -285,8 +310,10 @@ def draw(forecasts: Sequence[Forecast], *, zone: str | None, now: int, title: st
     y = MARGIN
     panels: list[Markup] = []
     if title:
-        panels.append(label(shorten(title, 20, RIGHT - MARGIN, bold=True), MARGIN, y + 16, "title ink"))
-        y += 40
+        for line in wrap(title, 20, RIGHT - MARGIN, bold=True):
+            panels.append(label(line, MARGIN, y + 16, "title ink"))
+            y += 26
+        y += 14
     for forecast in forecasts:
         panel, bottom = draw_panel(forecast, zone=zone, now=now, top=y)
         panels.append(panel)
@@ -316,6 +343,6 @@ def _names(forecasts: Sequence[Forecast]) -> str:
 
 
 def _description(forecasts: Sequence[Forecast]) -> str:
-    lanes = sum(len(forecast.lanes) for forecast in forecasts)
-    changes = sum(len(lane.changes) for forecast in forecasts for lane in forecast.lanes)
+    lanes = sum(len(forecast.drawn) for forecast in forecasts)
+    changes = sum(len(lane.changes) for forecast in forecasts for lane in forecast.drawn)
     return f"What {_names(forecasts)} will do over time: {lanes} lanes with {changes} changes."

@@ -7,6 +7,7 @@ is a light and a dark palette, and the hues follow Okabe and Ito, for any colour
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NewType
 from springtide.cli.pictures.formatting import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from springtide.cli.pictures.time_axis import ZoneClock
 
@@ -61,8 +62,7 @@ def _attribute(value: str | int | float) -> str:
     return escape(value) if isinstance(value, str) else number(value)
 
 
-ELLIPSIS: Final = "…"
-
+_BREAKABLE: Final = re.compile(r"[^-./_]+[-./_]*|[-./_]+")
 _BOLD: Final = 1.12  # how much wider heavy letters are
 _CLASSES: Final = (("ijlI.,:;|!'", 0.32), ('frt()[]/-" ', 0.41), ("mwMW%@∞→—…×", 0.95))
 
@@ -89,29 +89,35 @@ def longest_fit(forms: Iterable[str], size: int, room: float, *, bold: bool = Fa
     return next((form for form in forms if text_width(form, size, bold=bold) <= room), None)
 
 
-def shorten(text: str, size: int, room: float, *, bold: bool = False) -> str:
-    """Cut text to a width, with an ellipsis where something was cut."""
-    if text_width(text, size, bold=bold) <= room:
-        return text
-    kept = text
-    while kept and text_width(kept + ELLIPSIS, size, bold=bold) > room:
-        kept = kept[:-1]
-    return kept.rstrip() + ELLIPSIS
-
-
-def wrap(text: str, size: int, room: float) -> list[str]:
-    """Wrap text between words; a word that is too long for a line is shortened."""
+def wrap(text: str, size: int, room: float, *, bold: bool = False) -> list[str]:
+    """Wrap text between words; a word that is too long for a line is broken, after a hyphen or a dot if it has any."""
     lines: list[str] = []
     line = ""
-    for word in text.split():
-        longer = f"{line} {word}" if line else word
-        if text_width(longer, size) <= room:
-            line = longer
-            continue
-        if line:
-            lines.append(line)
-        line = shorten(word, size, room)
+    for word in printable(text).split():
+        between = " " if line else ""
+        fits = text_width(word, size, bold=bold) <= room
+        for part in (word,) if fits else _parts(word, size, room, bold=bold):
+            longer = f"{line}{between}{part}"
+            if text_width(longer, size, bold=bold) <= room:
+                line = longer
+            else:
+                lines += [line] if line else []
+                line = part
+            between = ""
     return [*lines, line] if line else lines
+
+
+def _parts(word: str, size: int, room: float, *, bold: bool) -> Iterator[str]:
+    """Split a word after hyphens, dots and slashes, and parts that are still too long anywhere."""
+    for part in _BREAKABLE.findall(word):
+        start, width = 0, 0.0
+        for place, character in enumerate(part):
+            wide = text_width(character, size, bold=bold)
+            if width + wide > room and place > start:
+                yield part[start:place]
+                start, width = place, 0.0
+            width += wide
+        yield part[start:]
 
 
 FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif"

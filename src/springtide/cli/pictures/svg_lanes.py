@@ -15,6 +15,7 @@ from springtide.cli.pictures.lanes import (
     group_firings,
     height_scale,
     is_blocked,
+    is_unset,
     lane_spans,
     merge_short_spans,
 )
@@ -138,6 +139,8 @@ def _draw_steps(lane: Lane, shown: Sequence[Span | DenseSpans], frame: SvgFrame,
             drawn.shapes += _hatched(words, part.start, left, right, top)
             middle = top + HEIGHTS[lane.style] / 2 + 4
             drawn.texts += _value(("blocked", "0"), left, right, middle, "value blocked-ink blocked-halo middle")
+            joined = False
+        elif is_unset(lane, part.value):
             joined = False
         else:
             step = y(part.value)

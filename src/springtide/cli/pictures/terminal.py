@@ -176,7 +176,14 @@ _SHORTEST_GUTTER: Final = 10
 
 
 def render_terminal(
-    forecasts: Sequence[Forecast], *, zone: str | None, now: int, width: int, colour: bool, unicode: bool
+    forecasts: Sequence[Forecast],
+    *,
+    zone: str | None,
+    now: int,
+    title: str | None = None,
+    width: int,
+    colour: bool,
+    unicode: bool,
 ) -> str:
     """Draw forecasts below each other; ``zone`` overrides the zone that each object is written in.
 
@@ -188,7 +195,7 @@ def render_terminal(
         for forecast in forecasts
         for block in _blocks(_Sheet.of(forecast, clock_for(forecast, zone), now, width, unicode))
     ]
-    lines: list[Line] = []
+    lines: list[Line] = [[(line, Ink.STRONG)] for line in wrap(title or "", width)]
     for block in blocks or [[[("nothing to show", Ink.FAINT)]]]:
         lines += [[], *block] if lines else block
     return paint(lines, width=width, colour=colour, unicode=unicode)
@@ -208,7 +215,7 @@ class _Sheet:
 
     @classmethod
     def of(cls, forecast: Forecast, clock: ZoneClock, now: int, width: int, unicode: bool) -> _Sheet:
-        longest = max((cell_len(lane.name) for lane in forecast.lanes), default=0)
+        longest = max((cell_len(lane.name) for lane in forecast.drawn), default=0)
         gutter = min(max(longest, _SHORTEST_GUTTER), width // 5) + 2
         columns = Columns(forecast.start, forecast.until, width - gutter)
         return cls(forecast, clock, now, width, unicode, gutter, columns)
@@ -223,9 +230,9 @@ def _blocks(sheet: _Sheet) -> Iterator[list[Line]]:
     """Draw the parts of the picture of an object, which blank lines separate."""
     yield list(_heading(sheet))
     forecast = sheet.forecast
-    if not forecast.lanes:
+    if not forecast.drawn:
         yield [[(why_empty(forecast), Ink.FAINT)]]
-    for place, lane in enumerate(forecast.lanes):
+    for place, lane in enumerate(forecast.drawn):
         yield [*(_scale(sheet) if place == 0 else ()), *_lane(sheet, lane)]
     if notes := list(_notes(sheet)):
         yield notes
