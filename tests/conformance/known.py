@@ -84,6 +84,11 @@ KNOWN: tuple[Known, ...] = (
         _in_cases(
             _MESSAGE,
             "apply/is_rejected*",
+            "autoscalers/judged[* a text]",
+            "autoscalers/judged[* a percentage]",
+            "autoscalers/judged[* not a quantity]",
+            "autoscalers/judged[bounds: minimum with a fraction]",
+            "autoscalers/judged[metrics: mapping for a list]",
             "custom_resources/is_rejected_with_*",
             "definitions/schema[rule of an unknown field]",
             "definitions/is_rejected_for_its[one version twice]",
@@ -112,6 +117,7 @@ KNOWN: tuple[Known, ...] = (
         (
             *_in_cases(
                 "1/body/details/causes*",
+                "autoscalers/judged[metrics: *type*]",
                 "definitions/schema*",
                 "definitions/is_rejected_for_its*",
                 "objects/an_autoscaler_is_rejected[metric of no type]",
@@ -221,6 +227,14 @@ KNOWN: tuple[Known, ...] = (
             "objects/a_cron_job_is_rejected[invalid schedule]",
             "objects/a_service_is_rejected[no ports]",
         ),
+    ),
+    Known(
+        "The integers of built-in kinds may have more than 32 bits.",
+        (("autoscalers/judged[bounds: maximum beyond 32 bits]", _OUTCOME),),
+    ),
+    Known(
+        "The managed fields of a HorizontalPodAutoscaler of version 1 lack the target that is its default.",
+        (("autoscalers/judged[version 1: bounds alone]", "*/managedFields/*"),),
     ),
     Known(
         "Rules in CEL cannot use the libraries for formats, semantic versions, URLs, addresses, networks and lists; "

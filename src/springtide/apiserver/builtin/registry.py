@@ -85,7 +85,8 @@ _SCALE = {
 """The paths of the scale subresource. The selector is the one of the spec, which is a plain map for replication
 controllers."""
 
-_NOT_ABOUT_TYPES = ("FieldValueRequired", "FieldValueNotSupported")
+_REQUIRED = "FieldValueRequired"
+_NOT_ABOUT_TYPES = (_REQUIRED, "FieldValueNotSupported")
 """Reasons of causes that do not mean a wrong type."""
 
 _STORED_VERSION = {"HorizontalPodAutoscaler": "v2"}
@@ -133,8 +134,8 @@ def _validator(structure: TypeNode, rules: KindRules) -> Callable[[Object, Objec
         if rules.main and (old is None or "spec" not in value or value["spec"] != old.get("spec")):
             causes = tuple(cause for rule in rules.main for cause in rule(value, old))
             # If a rule reports a missing field, its cause replaces the general one.
-            missing = {cause.field for cause in causes if cause.reason == "FieldValueRequired"} if found else ()
-            found = tuple(cause for cause in found if cause.field not in missing) + causes
+            reported = {cause.field for cause in causes} if found else ()
+            found = tuple(each for each in found if each.reason != _REQUIRED or each.field not in reported) + causes
         if rules.status and old is not None and value.get("status") != old.get("status"):
             found += tuple(cause for rule in rules.status for cause in rule(value, old))
         return found

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from springtide.apiserver import match_conditions
 from springtide.apiserver.builtin.validation import IMMUTABLE, field_of
 from springtide.apiserver.field_errors import duplicate, forbidden, format_value, invalid, required, unsupported
 from springtide.cluster.errors import StatusCause
@@ -130,6 +129,9 @@ def _url(url: str, path: str) -> Iterator[StatusCause]:
 
 
 def _match_conditions(conditions: Sequence[Any], path: str) -> Iterator[StatusCause]:
+    # Imported late: `springtide check` uses the rules of other kinds, and works without an engine for CEL.
+    from springtide.apiserver import match_conditions
+
     names: set[str] = set()
     for index, condition in enumerate(conditions):
         expression, name = (condition.get("expression") or "").strip(), condition.get("name") or ""
