@@ -193,6 +193,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     "PersistentVolumeClaim": (immutable_claim,),
     "Pod": (valid_pod_spec("spec"), immutable_pod_spec),
     "PodDisruptionBudget": (disruption_budget,),
+    "PodTemplate": (valid_pod_spec("template.spec"),),
     "PriorityClass": (priority_class,),
     "ReplicaSet": (
         _TEMPLATE,

@@ -1,0 +1,261 @@
+"""Judges manifests of the kinds that Kubernetes defines with the rules of the embedded API server.
+
+The typed views of `springtide.apis.core` know the fields that Springtide reads, and give better hints. The API server
+has a schema and rules for everything else: metrics and behavior of autoscalers, strategies, ports, probes, volumes.
+What both report is reported once, in the words of the views.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from springtide.apis.formats import FORMATS
+from springtide.apis.meta.scaling import expected_api_version
+from springtide.apis.objects import LoadedObject
+from springtide.apis.problems import Path, Problem, error, warning
+from springtide.apis.schema import ValueShape, ViewSchema, nearest
+from springtide.apis.structural_validation import shorten, wrong_shape
+from springtide.apiserver import builtin
+from springtide.apiserver.field_errors import format_value
+from springtide.apiserver.kinds import ServedKind, StructureNode, undeclared_fields
+from springtide.apiserver.values import deep_copy
+from springtide.cluster.errors import StatusCause
+
+_LONGEST = 400
+"""The maximum length of a message: the API server quotes whole objects."""
+_REQUIRED = "FieldValueRequired"
+_UNSUPPORTED = "FieldValueNotSupported"
+_TYPE = "FieldValueTypeInvalid"
+
+_OTHER_PATHS = (
+    ("autoscaling/v1", "spec.metrics[0].resource.target.averageUtilization", "spec.targetCPUUtilizationPercentage"),
+    ("", "metadata.taints", "spec.taints"),
+    ("", "spec.template.labels", "spec.template.metadata.labels"),
+)
+"""Paths of causes that are not those of the manifest: the `apiVersion` (any, if empty), the path, and the right one."""
+
+_CONSEQUENCES: tuple[tuple[Path, Path], ...] = (
+    (("spec", "template", "metadata", "labels"), ("spec", "selector")),
+    (("spec", "selector"), ("spec", "selector")),
+)
+"""Problems at the first path follow from an error at or below the second one."""
+
+_SCALE_TO_ZERO = "0 needs the feature gate HPAScaleToZero, which is off by default"
+
+
+def judge(loaded: LoadedObject) -> LoadedObject:
+    """Return the object with the problems for which the API server would reject it, or warn of it."""
+    served = _served_kinds().get((loaded.api_version, loaded.kind.kind)) if loaded.kind.builtin else None
+    if served is None:
+        return loaded
+    known = list(loaded.problems)
+    for problem in _problems(loaded, served):
+        placed = Problem(
+            path=loaded.written(problem.path), message=problem.message, hint=problem.hint, severity=problem.severity
+        )
+        if not _is_known(placed, known, loaded.value):
+            known.append(placed)
+    return replace(loaded, problems=tuple(known))
+
+
+@cache
+def _served_kinds() -> dict[tuple[str, str], ServedKind]:
+    return {(kind.resource.api_version, kind.resource.kind): kind for kind in builtin.kinds()}
+
+
+def _problems(loaded: LoadedObject, served: ServedKind) -> Iterator[Problem]:
+    value = deep_copy(loaded.value)
+    value.pop("status", None)  # the API server ignores it
+    for path in list(undeclared_fields(value, served.structure, (), closed=True)):
+        yield _unknown(value, served.structure, path)
+    for cause in _causes(value, served):
+        yield _problem(cause, _path_of(cause.field, value, loaded.api_version), value)
+
+
+def _causes(value: dict[str, Any], served: ServedKind) -> Iterator[StatusCause]:
+    """Yield all causes. The rules of a kind rely on its types, so values of wrong types are replaced first."""
+    wrong = {_steps(cause.field): cause for cause in _validated(value, served) if _is_of_wrong_type(cause)}
+    yield from wrong.values()
+    judged = deep_copy(value)
+    for path, cause in sorted(wrong.items(), key=lambda item: len(item[0]), reverse=True):
+        _put(judged, path, _placeholder(cause))
+    for cause in _validated(judged, served):
+        path = _steps(cause.field)
+        if not any(_is_at_or_below(path, gone) or _is_at_or_below(gone, path) for gone in wrong):
+            yield cause
+
+
+def _validated(value: dict[str, Any], served: ServedKind) -> tuple[StatusCause, ...]:
+    return served.validate(served.apply_defaults(deep_copy(value)), None)
+
+
+_NO_QUANTITY = "quantities must match the regular expression"
+
+
+def _is_of_wrong_type(cause: StatusCause) -> bool:
+    return cause.reason == _TYPE or _NO_QUANTITY in cause.message
+
+
+def _placeholder(cause: StatusCause) -> Any:
+    """Return a value of the right type for a scalar; None for what cannot be replaced."""
+    if _NO_QUANTITY in cause.message:
+        return "1"
+    return {"integer": 1, "integer or string": 1, "number": 1, "string": "x"}.get(_expected_type(cause))
+
+
+def _expected_type(cause: StatusCause) -> str:
+    return cause.message.rpartition("must be of type ")[2]
+
+
+def _put(value: Any, path: Path, part: Any) -> None:
+    """Set a field, or remove it, where the part is None."""
+    holder = _at(value, path[:-1])
+    if isinstance(holder, dict) and part is None:
+        holder.pop(path[-1], None)
+    elif isinstance(holder, dict):
+        holder[path[-1]] = part
+    elif isinstance(holder, list) and isinstance(path[-1], int) and path[-1] < len(holder):
+        holder[path[-1]] = {} if part is None else part
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+_STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
+
+
+def _steps(field: str) -> Path:
+    """Split the path of a cause: names, and list positions or keys in brackets."""
+    return tuple(
+        int(inside) if inside.isdecimal() and inside.isascii() else inside or name
+        for inside, name in _STEP.findall(field)
+    )
+
+
+def _path_of(field: str, value: dict[str, Any], api_version: str) -> Path:
+    """Return the path in the manifest."""
+    for version, given, right in _OTHER_PATHS:
+        if version in ("", api_version) and field.startswith(given):
+            field = right + field.removeprefix(given)
+    path: list[str | int] = []
+    for step in _steps(field):
+        holder = _at(value, tuple(path))
+        path.append(str(step) if isinstance(holder, dict) else step)
+    return tuple(path)
+
+
+def _unknown(value: Any, structure: StructureNode, path: Path) -> Problem:
+    """Report an unknown field, and drop or rename it.
+
+    It may belong to a newer version of Kubernetes, so it is an error only if it is a likely misspelling.
+    """
+    node, holder, name = structure, value, str(path[-1])
+    for step in path[:-1]:
+        node = node.items or node if isinstance(step, int) else node.child(step)
+        holder = holder[step]
+    message, part = f"unknown field `{shorten(name)}`", holder.pop(name)
+    if (guess := nearest(name, [each for each in node.fields if each not in holder])) is not None:
+        holder[guess] = part
+        return error(path, message, f"did you mean `{guess}`?")
+    return warning(path, message, f"known here: {', '.join(sorted(node.fields))}")
+
+
+_HEAD = re.compile(r"(Invalid value|Duplicate value|Not found|Forbidden|Too long|Too many)(: )?")
+_WORDS = {
+    "Invalid value": "invalid value ",
+    "Duplicate value": "duplicate value ",
+    "Not found": "there is no ",
+    "Forbidden": "is not allowed: ",
+    "Too long": "is too long: ",
+    "Too many": "are too many: ",
+}
+
+
+_UNSET = re.compile(r'Invalid value: (?:0|""|null): ')
+"""The message for a field that is not set: the API server names its zero value."""
+_SHAPES = {
+    "array": ValueShape.LIST,
+    "boolean": ValueShape.BOOLEAN,
+    "integer": ValueShape.INTEGER,
+    "integer or string": ValueShape.INT_OR_STRING,
+    "number": ValueShape.NUMBER,
+    "object": ValueShape.MAP,
+    "string": ValueShape.STRING,
+}
+
+
+def _problem(cause: StatusCause, path: Path, value: dict[str, Any]) -> Problem:
+    given, text = _at(value, path), cause.message
+    if _is_of_wrong_type(cause):
+        return _type_problem(cause, path, given)
+    if cause.reason == _UNSUPPORTED:
+        choices = re.findall(r'"([^"]*)"', text.partition("supported values: ")[2])
+        expected = f"must be one of {', '.join(choices)}"
+        if given is None:
+            return error(path, f"is missing: {expected}", _write(path))
+        guess = nearest(str(given), choices)
+        hint = f"did you mean {guess}?" if guess is not None else ""
+        return error(path, f"{expected}, is {shorten(format_value(given))}", hint)
+    unset = _UNSET.match(text) if given is None else None
+    if cause.reason == _REQUIRED or unset is not None:
+        detail = text[unset.end() :] if unset is not None else text.removeprefix("Required value").removeprefix(": ")
+        return error(path, f"is missing: {detail}" if detail else "is missing", _hint(path, value) or _write(path))
+    head = _HEAD.match(text)
+    text = f"{_WORDS[head[1]]}{text[head.end() :]}" if head is not None else text
+    return error(path, shorten(text, _LONGEST), _hint(path, value))
+
+
+def _write(path: Path) -> str:
+    return f"write `{path[-1]}`"
+
+
+def _type_problem(cause: StatusCause, path: Path, given: Any) -> Problem:
+    if _NO_QUANTITY in cause.message:
+        return next(problem.under(*path) for problem in FORMATS["quantity"](given))
+    return wrong_shape(given, ViewSchema(shape=_SHAPES[_expected_type(cause)]), path)
+
+
+def _hint(path: Path, value: dict[str, Any]) -> str:
+    found = _at(value, path)
+    if path == ("spec", "minReplicas") and found == 0:
+        return _SCALE_TO_ZERO
+    if path[-1:] == ("apiVersion",):
+        kind = _at(value, (*path[:-1], "kind"))
+        expected = expected_api_version(kind, found) if isinstance(kind, str) else None
+        return f"write `apiVersion: {expected}`" if expected else ""
+    return ""
+
+
+def _is_known(problem: Problem, known: Iterable[Problem], value: dict[str, Any]) -> bool:
+    """Return whether a problem, or the one that it follows from, has been reported.
+
+    The views report some at a field further down than the API server does (`requests.cpu` for `requests`), and fields
+    that are missing once, not also what is missing within.
+    """
+    for other in known:
+        if other.path == problem.path or (other.severity == "error" and _is_at_or_below(other.path, problem.path)):
+            return True
+        if _is_at_or_below(problem.path, other.path) and _at(value, other.path) is None:
+            return True
+        if other.severity == "error" and any(
+            _is_at_or_below(problem.path, effect) and _is_at_or_below(other.path, reason)
+            for effect, reason in _CONSEQUENCES
+        ):
+            return True
+    return False
+
+
+def _is_at_or_below(path: Path, other: Path) -> bool:
+    return path[: len(other)] == other

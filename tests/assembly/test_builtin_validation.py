@@ -1,0 +1,171 @@
+"""`check` judges objects of Kubernetes' own kinds as a kube-apiserver did, whose answers are recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from tests.conformance.answers import recorded
+from tests.conformance.cases.autoscalers import AUTOSCALERS
+
+from springtide.apis.kinds import ValidationContext
+from springtide.assembly.manifests import LocatedProblem, ManifestSource, check_sources
+
+_TABLES = {"autoscalers": AUTOSCALERS}
+
+_CASES = [
+    pytest.param(item, recorded(area)[f"judged[{name}]"][0], id=f"{area}-{name.replace(' ', '-').replace(':', '')}")
+    for area, table in _TABLES.items()
+    for name, item in table.items()
+]
+
+_OTHER_PATHS = {
+    "spec.metrics[0].resource.target.averageUtilization": "spec.targetCPUUtilizationPercentage",
+    "spec.template.labels": "spec.template.metadata.labels",
+}
+"""Fields that `check` reports where the user wrote them."""
+_CONSEQUENCES = {"spec.template.metadata.labels": "spec.selector"}
+"""Causes that follow from another field, where `check` reports the other field."""
+
+
+def _problems(item: dict[str, Any]) -> tuple[LocatedProblem, ...]:
+    return check_sources([ManifestSource("object.json", json.dumps(item))], [], ValidationContext(now=0)).problems
+
+
+def _steps(path: str) -> list[str]:
+    return [inside or name for inside, name in re.findall(r"\[([^\]]*)\]|([^.\[]+)", path)]
+
+
+def _related(one: str, other: str) -> bool:
+    """Whether one field is the other, or is within it."""
+    first, second = _steps(one), _steps(other)
+    return all(a == b for a, b in zip(first, second, strict=False))
+
+
+def _same(cause: str, problem: str, version: str) -> bool:
+    if version == "autoscaling/v1" or "template" in cause:
+        cause = _OTHER_PATHS.get(cause, cause)
+    return _related(cause, problem) or (cause in _CONSEQUENCES and _related(_CONSEQUENCES[cause], problem))
+
+
+@pytest.mark.parametrize(("item", "answer"), _CASES)
+def test_is_judged_as_by_a_kube_apiserver(item: dict[str, Any], answer: dict[str, Any]) -> None:
+    problems = _problems(item)
+    errors = [problem.path for problem in problems if problem.severity == "error"]
+    body = answer["body"]
+
+    if answer["status"] == 201:
+        assert errors == []
+    elif "strict decoding error" in body["message"]:
+        unknown = re.findall(r'unknown field "([^"]*)"', body["message"])
+        assert [field for field in unknown if field not in {problem.path for problem in problems}] == []
+    elif answer["status"] == 400:
+        assert errors
+    else:
+        fields = {cause["field"] for cause in body["details"]["causes"]}
+        version = item["apiVersion"]
+        assert {field for field in fields if not any(_same(field, path, version) for path in errors)} == set()
+        assert [path for path in errors if not any(_same(field, path, version) for field in fields)] == []
+
+
+@pytest.mark.parametrize(
+    "item", [pytest.param(case.values[0], id=case.id) for case in _CASES if "target-kind-with" not in str(case.id)]
+)
+def test_no_field_is_reported_twice(item: dict[str, Any]) -> None:
+    """The views and the rules of the API server find the same mistakes."""
+    paths = [problem.path for problem in _problems(item) if problem.severity == "error"]
+
+    assert len(set(paths)) == len(paths)
+
+
+_MANIFEST = """\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: v1, kind: Deployment, name: web}
+  minReplicas: 0
+  maxReplicas: ten
+  metrics:
+    - type: Resource
+      resource:
+        name: cpu
+        target: {type: Utilization, averageUtilization: 60%, averageValue: 500m}
+    - type: Pods
+  behavior:
+    scaleDown:
+      stabilisationWindowSeconds: 60
+      policies: [{type: Nodes, value: 1}]
+"""
+
+
+def test_all_problems_are_reported_at_once_with_their_places_and_fixes() -> None:
+    found = check_sources([ManifestSource("hpa.yaml", _MANIFEST)], [], ValidationContext(now=0)).problems
+
+    shown = [(each.line, each.column, each.path, each.message, each.hint) for each in found if each.severity == "error"]
+    source, direction = "spec.metrics[0].resource", "spec.behavior.scaleDown"
+    assert shown == [
+        (
+            5,
+            20,
+            "spec.scaleTargetRef.apiVersion",
+            'invalid value "v1": apiVersion must specify API group',
+            "write `apiVersion: apps/v1`",
+        ),
+        (
+            6,
+            3,
+            "spec.minReplicas",
+            "invalid value 0: must be greater than or equal to 1",
+            "0 needs the feature gate HPAScaleToZero, which is off by default",
+        ),
+        (7, 3, "spec.maxReplicas", 'must be a whole number, is the string "ten"', ""),
+        (12, 37, f"{source}.target.averageUtilization", 'must be a whole number, is the string "60%"', ""),
+        (
+            12,
+            62,
+            f"{source}.target.averageValue",
+            "is not allowed: may not set both a target raw value and a target utilization",
+            "",
+        ),
+        (
+            13,
+            7,
+            "spec.metrics[1].pods",
+            "is missing: must populate information for the given metric source",
+            "write `pods`",
+        ),
+        (
+            16,
+            7,
+            f"{direction}.stabilisationWindowSeconds",
+            "unknown field `stabilisationWindowSeconds`",
+            "did you mean `stabilizationWindowSeconds`?",
+        ),
+        (
+            17,
+            18,
+            f"{direction}.policies[0].periodSeconds",
+            "is missing: must be greater than zero",
+            "write `periodSeconds`",
+        ),
+        (17, 19, f"{direction}.policies[0].type", 'must be one of Percent, Pods, is "Nodes"', ""),
+    ]
+
+
+def test_the_rules_need_no_packages_of_the_embedded_cluster() -> None:
+    program = (
+        "import sys\n"
+        "for name in ('cel_expr_python', 'jsonschema_rs'): sys.modules[name] = None\n"
+        "from springtide.apis.kinds import ValidationContext\n"
+        "from springtide.assembly.manifests import ManifestSource, check_sources\n"
+        f"found = check_sources([ManifestSource('a', {_MANIFEST!r})], [], ValidationContext(now=0))\n"
+        "print(found.errors)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert int(done.stdout) == 9
