@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from tests.conformance.answers import recorded
 from tests.conformance.cases.autoscalers import AUTOSCALERS
+from tests.conformance.cases.workloads import WORKLOADS
 
 from springtide.apis.kinds import ValidationContext
+from springtide.apiserver import builtin
+from springtide.apiserver.values import deep_copy
 from springtide.assembly.manifests import LocatedProblem, ManifestSource, check_sources
 
-_TABLES = {"autoscalers": AUTOSCALERS}
+_TABLES = {"autoscalers": AUTOSCALERS, "workloads": WORKLOADS}
 
 _CASES = [
     pytest.param(item, recorded(area)[f"judged[{name}]"][0], id=f"{area}-{name.replace(' ', '-').replace(':', '')}")
@@ -23,13 +26,15 @@ _CASES = [
     for name, item in table.items()
 ]
 
+_KINDS = {(kind.resource.api_version, kind.resource.kind): kind for kind in builtin.kinds()}
+
 _OTHER_PATHS = {
     "spec.metrics[0].resource.target.averageUtilization": "spec.targetCPUUtilizationPercentage",
     "spec.template.labels": "spec.template.metadata.labels",
 }
 """Fields that `check` reports where the user wrote them."""
-_CONSEQUENCES = {"spec.template.metadata.labels": "spec.selector"}
-"""Causes that follow from another field, where `check` reports the other field."""
+_CONSEQUENCES = {"template.metadata.labels": "selector", "resources.limits": "resources.requests", "operator": "value"}
+"""Fields whose causes follow from another field of the same mapping, which `check` reports instead."""
 
 
 def _problems(item: dict[str, Any]) -> tuple[LocatedProblem, ...]:
@@ -49,7 +54,10 @@ def _related(one: str, other: str) -> bool:
 def _same(cause: str, problem: str, version: str) -> bool:
     if version == "autoscaling/v1" or "template" in cause:
         cause = _OTHER_PATHS.get(cause, cause)
-    return _related(cause, problem) or (cause in _CONSEQUENCES and _related(_CONSEQUENCES[cause], problem))
+    reasons = [
+        cause.removesuffix(effect) + reason for effect, reason in _CONSEQUENCES.items() if cause.endswith(effect)
+    ]
+    return any(_related(field, problem) for field in (cause, *reasons))
 
 
 @pytest.mark.parametrize(("item", "answer"), _CASES)
@@ -80,6 +88,22 @@ def test_no_field_is_reported_twice(item: dict[str, Any]) -> None:
     paths = [problem.path for problem in _problems(item) if problem.severity == "error"]
 
     assert len(set(paths)) == len(paths)
+
+
+def _is_about_the_spec(answer: dict[str, Any]) -> bool:
+    causes = answer["body"].get("details", {}).get("causes", ())
+    return answer["status"] != 400 and not any(cause["field"].startswith("metadata") for cause in causes)
+
+
+@pytest.mark.parametrize(("item", "answer"), [case for case in _CASES if _is_about_the_spec(case.values[1])])
+def test_the_rules_find_the_causes_of_a_kube_apiserver(item: dict[str, Any], answer: dict[str, Any]) -> None:
+    """The embedded server applies them after metadata and types have been validated."""
+    expected = {(cause["field"], cause["reason"]) for cause in answer["body"].get("details", {}).get("causes", ())}
+    kind = _KINDS[item["apiVersion"], item["kind"]]
+
+    causes = kind.validate(kind.apply_defaults(deep_copy(item)), None)
+
+    assert {(cause.field, cause.reason) for cause in causes} == expected
 
 
 _MANIFEST = """\

@@ -68,6 +68,7 @@ def _in_cases(field: str, *cases: str) -> tuple[tuple[str, str], ...]:
 _MESSAGE = "*/message"
 _OUTCOME = "*/status"
 _CREATED = "objects/is_created_with_defaults_and_read"
+_DAEMON_SETS = (f"{_CREATED}[daemon set]", "workloads/judged[other: daemon set]")
 
 KNOWN: tuple[Known, ...] = (
     Known("Empty values are left out, where a real server writes some of them.", (("*", "*"),), _is_left_out),
@@ -108,6 +109,10 @@ KNOWN: tuple[Known, ...] = (
             "subresources/scale_replaced_with_an_incomplete_body",
             "subresources/eviction_with[another kind]",
             "update/is_rejected_with*",
+            "workloads/judged[* a text]",
+            "workloads/judged[* a number]",
+            "workloads/judged[* not a quantity]",
+            "workloads/judged[other: job of a selector of its own]",
         ),
         _other_message,
     ),
@@ -204,8 +209,8 @@ KNOWN: tuple[Known, ...] = (
                 "*/finalizers", f"{_CREATED}[claim]", "objects/is_created_outside_of_namespaces[persistent volume]"
             ),
             ("objects/is_created_outside_of_namespaces[persistent volume]", "*/lastPhaseTransitionTime"),
-            (f"{_CREATED}[daemon set]", "*/annotations"),
-            (f"{_CREATED}[daemon set]", "*/managedFields/*"),
+            *((case, "*/annotations") for case in _DAEMON_SETS),
+            *((case, "*/managedFields/*") for case in _DAEMON_SETS),
         ),
     ),
     Known(

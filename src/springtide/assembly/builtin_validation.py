@@ -39,10 +39,12 @@ _OTHER_PATHS = (
 """Paths of causes that are not those of the manifest: the `apiVersion` (any, if empty), the path, and the right one."""
 
 _CONSEQUENCES: tuple[tuple[Path, Path], ...] = (
-    (("spec", "template", "metadata", "labels"), ("spec", "selector")),
-    (("spec", "selector"), ("spec", "selector")),
+    (("template", "metadata", "labels"), ("selector",)),
+    (("selector",), ("selector",)),
+    (("limits",), ("requests",)),
+    (("operator",), ("value",)),
 )
-"""Problems at the first path follow from an error at or below the second one."""
+"""A problem at the first field follows from an error at or below the second one, of the same mapping."""
 
 _SCALE_TO_ZERO = "0 needs the feature gate HPAScaleToZero, which is off by default"
 
@@ -201,8 +203,10 @@ def _problem(cause: StatusCause, path: Path, value: dict[str, Any]) -> Problem:
     if _is_of_wrong_type(cause):
         return _type_problem(cause, path, given)
     if cause.reason == _UNSUPPORTED:
+        if isinstance(given, dict):
+            path, given = (*path, "type"), given.get("type")  # a strategy: the API server names the whole of it
         choices = re.findall(r'"([^"]*)"', text.partition("supported values: ")[2])
-        expected = f"must be one of {', '.join(choices)}"
+        expected = f"must be {'one of ' if len(choices) > 1 else ''}{', '.join(choices)}"
         if given is None:
             return error(path, f"is missing: {expected}", _write(path))
         guess = nearest(str(given), choices)
@@ -211,6 +215,8 @@ def _problem(cause: StatusCause, path: Path, value: dict[str, Any]) -> Problem:
     unset = _UNSET.match(text) if given is None else None
     if cause.reason == _REQUIRED or unset is not None:
         detail = text[unset.end() :] if unset is not None else text.removeprefix("Required value").removeprefix(": ")
+        if given is not None:
+            return error(path, detail or f"must be set, is {format_value(given)}")
         return error(path, f"is missing: {detail}" if detail else "is missing", _hint(path, value) or _write(path))
     head = _HEAD.match(text)
     text = f"{_WORDS[head[1]]}{text[head.end() :]}" if head is not None else text
@@ -249,12 +255,16 @@ def _is_known(problem: Problem, known: Iterable[Problem], value: dict[str, Any])
             return True
         if _is_at_or_below(problem.path, other.path) and _at(value, other.path) is None:
             return True
-        if other.severity == "error" and any(
-            _is_at_or_below(problem.path, effect) and _is_at_or_below(other.path, reason)
-            for effect, reason in _CONSEQUENCES
-        ):
+        if other.severity == "error" and _follows(problem.path, other.path):
             return True
     return False
+
+
+def _follows(path: Path, cause: Path) -> bool:
+    return any(
+        path[-len(effect) :] == effect and _is_at_or_below(cause, (*path[: -len(effect)], *reason))
+        for effect, reason in _CONSEQUENCES
+    )
 
 
 def _is_at_or_below(path: Path, other: Path) -> bool:

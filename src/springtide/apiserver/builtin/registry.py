@@ -29,7 +29,13 @@ from springtide.apiserver.builtin.rules.core import (
     within_size_limit,
 )
 from springtide.apiserver.builtin.rules.extensions import immutable_definition_fields, webhooks
-from springtide.apiserver.builtin.rules.jobs import immutable_completions, immutable_job_template, job_status
+from springtide.apiserver.builtin.rules.jobs import (
+    generated_selector,
+    immutable_completions,
+    immutable_job_template,
+    indexes,
+    job_status,
+)
 from springtide.apiserver.builtin.rules.pods import immutable_pod_spec, valid_pod_spec
 from springtide.apiserver.builtin.rules.workloads import (
     counts_within_replicas,
@@ -43,6 +49,7 @@ from springtide.apiserver.builtin.rules.workloads import (
     selector_matches_template,
     stateful_set_immutable_fields,
     stateful_set_strategy,
+    template_metadata,
 )
 from springtide.apiserver.builtin.schema import KindData, TypeNode, TypeTrees, load_builtin_data
 from springtide.apiserver.builtin.validation import KindRules, ObjectRule, immutable, not_negative, validate_fields
@@ -144,6 +151,7 @@ def _validator(structure: TypeNode, rules: KindRules) -> Callable[[Object, Objec
 
 
 _TEMPLATE = valid_pod_spec("spec.template.spec")
+_TEMPLATE_METADATA = template_metadata("spec.template")
 
 _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     "ClusterRole": (role_rules,),
@@ -160,6 +168,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "CustomResourceDefinition": (immutable_definition_fields,),
     "DaemonSet": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         selector_matches_template("daemonset"),
         pods_always_restart("DaemonSet"),
@@ -168,8 +177,11 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
         not_negative("spec.minReadySeconds", "spec.revisionHistoryLimit"),
     ),
     "Deployment": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
-        not_negative("spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit"),
+        not_negative(
+            "spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit", "spec.progressDeadlineSeconds"
+        ),
         selector_matches_template("deployment"),
         pods_always_restart("ReplicaSet"),
         deployment_strategy,
@@ -177,8 +189,17 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "HorizontalPodAutoscaler": (autoscaler_bounds, autoscaler_target, autoscaler_metrics, autoscaler_behavior),
     "Job": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
-        not_negative("spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.ttlSecondsAfterFinished"),
+        not_negative(
+            "spec.parallelism",
+            "spec.completions",
+            "spec.backoffLimit",
+            "spec.ttlSecondsAfterFinished",
+            "spec.activeDeadlineSeconds",
+        ),
+        generated_selector,
+        indexes,
         pods_run_to_completion,
         immutable(
             "spec.selector", "spec.completionMode", "spec.podFailurePolicy", "spec.managedBy", "spec.successPolicy"
@@ -193,9 +214,10 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     "PersistentVolumeClaim": (immutable_claim,),
     "Pod": (valid_pod_spec("spec"), immutable_pod_spec),
     "PodDisruptionBudget": (disruption_budget,),
-    "PodTemplate": (valid_pod_spec("template.spec"),),
+    "PodTemplate": (template_metadata("template"), valid_pod_spec("template.spec")),
     "PriorityClass": (priority_class,),
     "ReplicaSet": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
         # kube-apiserver names the Deployment here, too.
@@ -204,6 +226,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
         immutable("spec.selector"),
     ),
     "ReplicationController": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
         map_selector_matches_template,
@@ -220,6 +243,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "Service": (external_name,),
     "StatefulSet": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
         selector_matches_template("statefulset"),
