@@ -107,7 +107,7 @@ def autoscaler_behavior(item: Object, old: Object | None) -> Iterator[StatusCaus
         if not rules.get("policies"):
             yield required(f"{path}.policies", "must specify at least one Policy")
         for index, policy in enumerate(rules.get("policies") or ()):
-            yield from _policy(policy, f"{path}.policies[{index}]")
+            yield from _policy(policy or {}, f"{path}.policies[{index}]")
         tolerance = rules.get("tolerance")
         if tolerance is not None and nano_value(tolerance) < 0:
             yield invalid(f"{path}.tolerance", tolerance, "must be greater than or equal to 0")

@@ -28,8 +28,8 @@ def label_selector(selector: Object | None, path: str) -> Iterator[StatusCause]:
     if selector is None:
         return
     yield from labels(selector.get("matchLabels"), f"{path}.matchLabels")
-    for index, requirement in enumerate(selector.get("matchExpressions") or ()):
-        here = f"{path}.matchExpressions[{index}]"
+    for index, entry in enumerate(selector.get("matchExpressions") or ()):
+        requirement, here = entry or {}, f"{path}.matchExpressions[{index}]"
         yield from requirement_values(requirement, here)
         yield from label_name(requirement.get("key") or "", f"{here}.key")
         for number, value in enumerate(requirement.get("values") or ()):
