@@ -12,6 +12,7 @@ import pytest
 from tests.conformance.answers import recorded
 from tests.conformance.cases.autoscalers import AUTOSCALERS
 from tests.conformance.cases.workloads import WORKLOADS
+from tests.conformance.samples import autoscaler
 
 from springtide.apis.kinds import ValidationContext
 from springtide.apiserver import builtin
@@ -179,6 +180,15 @@ def test_all_problems_are_reported_at_once_with_their_places_and_fixes() -> None
         ),
         (17, 19, f"{direction}.policies[0].type", 'must be one of Percent, Pods, is "Nodes"', ""),
     ]
+
+
+def test_a_problem_of_a_list_is_reported_beside_those_of_its_entries() -> None:
+    target = {"type": "Utilization", "averageUtilization": 60, "averageValue": "500m"}
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+    paths = [problem.path for problem in _problems(autoscaler(minReplicas=0, metrics=[metric]))]
+
+    assert {"spec.metrics", "spec.metrics[0].resource.target.averageValue"} <= set(paths)
 
 
 def test_the_rules_need_no_packages_of_the_embedded_cluster() -> None:

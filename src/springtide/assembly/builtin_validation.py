@@ -247,11 +247,11 @@ def _hint(path: Path, value: dict[str, Any]) -> str:
 def _is_known(problem: Problem, known: Iterable[Problem], value: dict[str, Any]) -> bool:
     """Return whether a problem, or the one that it follows from, has been reported.
 
-    The views report some at a field further down than the API server does (`requests.cpu` for `requests`), and fields
+    The views report some at an entry where the API server names the mapping (`requests.cpu` for `requests`), and fields
     that are missing once, not also what is missing within.
     """
     for other in known:
-        if other.path == problem.path or (other.severity == "error" and _is_at_or_below(other.path, problem.path)):
+        if other.path == problem.path or (other.severity == "error" and other.path[:-1] == problem.path):
             return True
         if _is_at_or_below(problem.path, other.path) and _at(value, other.path) is None:
             return True
