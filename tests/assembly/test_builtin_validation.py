@@ -34,7 +34,12 @@ _OTHER_PATHS = {
     "spec.template.labels": "spec.template.metadata.labels",
 }
 """Fields that `check` reports where the user wrote them."""
-_CONSEQUENCES = {"template.metadata.labels": "selector", "resources.limits": "resources.requests", "operator": "value"}
+_CONSEQUENCES = {
+    "template.metadata.labels": "selector",
+    "resources.limits": "resources.requests",
+    "operator": "value",
+    "containers[0].volumeMounts[0].name": "volumes",
+}
 """Fields whose causes follow from another field of the same mapping, which `check` reports instead."""
 
 

@@ -7,6 +7,7 @@ What both report is reported once, in the words of the views.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -27,6 +28,8 @@ from springtide.cluster.errors import StatusCause
 
 _LONGEST = 400
 """The maximum length of a message: the API server quotes whole objects."""
+_INVALID = "FieldValueInvalid"
+_NOT_FOUND = "FieldValueNotFound"
 _REQUIRED = "FieldValueRequired"
 _UNSUPPORTED = "FieldValueNotSupported"
 _TYPE = "FieldValueTypeInvalid"
@@ -185,6 +188,8 @@ _WORDS = {
 }
 
 
+_INVALID_VALUE = "Invalid value: "
+_QUOTED = json.JSONDecoder()
 _UNSET = re.compile(r'Invalid value: (?:0|""|null): ')
 """The message for a field that is not set: the API server names its zero value."""
 _SHAPES = {
@@ -218,9 +223,14 @@ def _problem(cause: StatusCause, path: Path, value: dict[str, Any]) -> Problem:
         if given is not None:
             return error(path, detail or f"must be set, is {format_value(given)}")
         return error(path, f"is missing: {detail}" if detail else "is missing", _hint(path, value) or _write(path))
+    if cause.reason == _INVALID and isinstance(given, dict | list):
+        # The quoted object, as Go writes it, would hide the rest.
+        text = text[_QUOTED.raw_decode(text, len(_INVALID_VALUE))[1] :].removeprefix(": ")
+        return error(path, shorten(text, _LONGEST))
     head = _HEAD.match(text)
     text = f"{_WORDS[head[1]]}{text[head.end() :]}" if head is not None else text
-    return error(path, shorten(text, _LONGEST), _hint(path, value))
+    hint = "add it to `volumes`" if cause.reason == _NOT_FOUND else _hint(path, value)
+    return error(path, shorten(text, _LONGEST), hint)
 
 
 def _write(path: Path) -> str:
@@ -255,7 +265,9 @@ def _is_known(problem: Problem, known: Iterable[Problem], value: dict[str, Any])
             return True
         if _is_at_or_below(problem.path, other.path) and _at(value, other.path) is None:
             return True
-        if other.severity == "error" and _follows(problem.path, other.path):
+        if other.severity == "error" and (
+            _follows(problem.path, other.path) or _mounts_volume_at(problem.path, other.path, value)
+        ):
             return True
     return False
 
@@ -265,6 +277,15 @@ def _follows(path: Path, cause: Path) -> bool:
         path[-len(effect) :] == effect and _is_at_or_below(cause, (*path[: -len(effect)], *reason))
         for effect, reason in _CONSEQUENCES
     )
+
+
+def _mounts_volume_at(path: Path, cause: Path, value: dict[str, Any]) -> bool:
+    """Whether a mount is not found because its volume, which is there, has an error."""
+    spec = path[:-5]
+    if path[-3:-2] != ("volumeMounts",) or path[-1] != "name" or cause[: len(spec) + 1] != (*spec, "volumes"):
+        return False
+    volume = cause[: len(spec) + 2]
+    return len(cause) > len(volume) and _at(value, (*volume, "name")) == _at(value, path)
 
 
 def _is_at_or_below(path: Path, other: Path) -> bool:
