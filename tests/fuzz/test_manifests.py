@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from copy import deepcopy
-from functools import reduce
-from operator import getitem
 from random import Random
 from typing import Any
 
@@ -46,7 +44,7 @@ def test_every_rejection_has_a_position(batch: int) -> None:
             assert problem.path or (problem.line and problem.column), (problem, text)
 
 
-_WRONG = (None, "", "x", 0, -1, 1.5, True, [], [None], {}, {"a": None})
+_WRONG: tuple[Any, ...] = (None, "", "x", 0, -1, 1.5, True, [], [None], {}, {"a": None})
 
 
 def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -61,19 +59,16 @@ def test_objects_of_kubernetes_are_judged_whatever_a_field_holds() -> None:
     for item in (*AUTOSCALERS.values(), *WORKLOADS.values()):
         for *holder, last in _places(item):
             for wrong in _WRONG if holder else ():
-                kind = repr(
-                    [
-                        item["apiVersion"],
-                        item["kind"],
-                        *(step if isinstance(step, str) else 0 for step in (*holder, last)),
-                        wrong,
-                    ]
-                )
+                field = [step if isinstance(step, str) else 0 for step in (*holder, last)]
+                kind = repr([item["apiVersion"], item["kind"], field, wrong])
                 if kind in tried:
                     continue
                 tried.add(kind)
                 changed = deepcopy(item)
-                reduce(getitem, holder, changed)[last] = wrong
+                part: Any = changed
+                for step in holder:
+                    part = part[step]
+                part[last] = wrong
                 for problem in checked(json.dumps(changed)).problems:
                     assert problem.message
                     assert problem.line
