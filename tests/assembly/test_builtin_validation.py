@@ -6,26 +6,30 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.conformance.answers import recorded
 from tests.conformance.cases.autoscalers import AUTOSCALERS
 from tests.conformance.cases.workloads import WORKLOADS
-from tests.conformance.samples import autoscaler
+from tests.conformance.samples import autoscaler, container, deployment, template
 
 from springtide.apis.kinds import ValidationContext
+from springtide.apis.objects import LoadedObject, load_tree
 from springtide.apiserver import builtin
 from springtide.apiserver.values import deep_copy
+from springtide.assembly.builtin_validation import judge
 from springtide.assembly.manifests import LocatedProblem, ManifestSource, check_sources
 
 _TABLES = {"autoscalers": AUTOSCALERS, "workloads": WORKLOADS}
 
-_CASES = [
-    pytest.param(item, recorded(area)[f"judged[{name}]"][0], id=f"{area}-{name.replace(' ', '-').replace(':', '')}")
+_ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    f"{area}-{name.replace(' ', '-').replace(':', '')}": (item, recorded(area)[f"judged[{name}]"][0])
     for area, table in _TABLES.items()
     for name, item in table.items()
-]
+}
+_CASES = [pytest.param(item, answer, id=name) for name, (item, answer) in _ANSWERS.items()]
 
 _KINDS = {(kind.resource.api_version, kind.resource.kind): kind for kind in builtin.kinds()}
 
@@ -87,7 +91,8 @@ def test_is_judged_as_by_a_kube_apiserver(item: dict[str, Any], answer: dict[str
 
 
 @pytest.mark.parametrize(
-    "item", [pytest.param(case.values[0], id=case.id) for case in _CASES if "target-kind-with" not in str(case.id)]
+    "item",
+    [pytest.param(item, id=name) for name, (item, _) in _ANSWERS.items() if "target-kind-with" not in name],
 )
 def test_no_field_is_reported_twice(item: dict[str, Any]) -> None:
     """The views and the rules of the API server find the same mistakes."""
@@ -101,7 +106,10 @@ def _is_about_the_spec(answer: dict[str, Any]) -> bool:
     return answer["status"] != 400 and not any(cause["field"].startswith("metadata") for cause in causes)
 
 
-@pytest.mark.parametrize(("item", "answer"), [case for case in _CASES if _is_about_the_spec(case.values[1])])
+@pytest.mark.parametrize(
+    ("item", "answer"),
+    [pytest.param(item, answer, id=name) for name, (item, answer) in _ANSWERS.items() if _is_about_the_spec(answer)],
+)
 def test_the_rules_find_the_causes_of_a_kube_apiserver(item: dict[str, Any], answer: dict[str, Any]) -> None:
     """The embedded server applies them after metadata and types have been validated."""
     expected = {(cause["field"], cause["reason"]) for cause in answer["body"].get("details", {}).get("causes", ())}
@@ -194,6 +202,58 @@ def test_a_problem_of_a_list_is_reported_beside_those_of_its_entries() -> None:
     paths = [problem.path for problem in _problems(autoscaler(minReplicas=0, metrics=[metric]))]
 
     assert {"spec.metrics", "spec.metrics[0].resource.target.averageValue"} <= set(paths)
+
+
+def _many(count: int, entry: Callable[[int], Any]) -> list[Any]:
+    return [entry(number) for number in range(count)]
+
+
+def _pods(**fields: Any) -> dict[str, Any]:
+    return deployment(template=template(**fields))
+
+
+_MISTAKES: dict[str, Callable[[int], dict[str, Any]]] = {
+    "unknown fields": lambda count: _pods(containers=[container() | {f"odd{each}": 1 for each in range(count)}]),
+    "ports beyond the range": lambda count: _pods(
+        containers=[container(ports=_many(count, lambda number: {"containerPort": 70000, "name": f"n-{number}"}))]
+    ),
+    "variables of a wrong type": lambda count: _pods(
+        containers=[container(env=_many(count, lambda number: {"name": f"n{number}", "value": number}))]
+    ),
+    "volumes without a source and their mounts": lambda count: _pods(
+        volumes=_many(count, lambda number: {"name": f"v{number}", "secret": {}}),
+        containers=[
+            container(volumeMounts=_many(count, lambda number: {"name": f"v{number}", "mountPath": f"/{number}"}))
+        ],
+    ),
+    "metrics without a source": lambda count: autoscaler(metrics=_many(count, lambda _: {"type": "Pods"})),
+}
+
+
+@pytest.mark.parametrize("mistakes", [pytest.param(made, id=name) for name, made in _MISTAKES.items()])
+def test_many_mistakes_cost_linear_time(mistakes: Callable[[int], dict[str, Any]]) -> None:
+    """Calls and lines are counted, not timed."""
+
+    def steps(count: int) -> int:
+        loaded = load_tree(mistakes(count), ValidationContext(now=0))
+        assert isinstance(loaded, LoadedObject)
+        taken = 0
+
+        def trace(*_: Any) -> Any:
+            nonlocal taken
+            taken += 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            judge(loaded)
+        finally:
+            sys.settrace(before)
+        return taken
+
+    steps(1)  # fills caches
+    assert steps(400) < 2.4 * steps(200)
 
 
 def test_the_rules_need_no_packages_of_the_embedded_cluster() -> None:

@@ -26,6 +26,8 @@ from springtide.apiserver.kinds import ServedKind, StructureNode, undeclared_fie
 from springtide.apiserver.values import deep_copy
 from springtide.cluster.errors import StatusCause
 
+_MOST_GUESSES = 50
+"""For how many unknown fields of an object a similar name is searched."""
 _LONGEST = 400
 """The maximum length of a message: the API server quotes whole objects."""
 _INVALID = "FieldValueInvalid"
@@ -57,14 +59,16 @@ def judge(loaded: LoadedObject) -> LoadedObject:
     served = _served_kinds().get((loaded.api_version, loaded.kind.kind)) if loaded.kind.builtin else None
     if served is None:
         return loaded
-    known = list(loaded.problems)
+    reported = _Reported(loaded.problems, loaded.value)
+    added: list[Problem] = []
     for problem in _problems(loaded, served):
         placed = Problem(
             path=loaded.written(problem.path), message=problem.message, hint=problem.hint, severity=problem.severity
         )
-        if not _is_known(placed, known, loaded.value):
-            known.append(placed)
-    return replace(loaded, problems=tuple(known))
+        if not reported.covers(placed.path):
+            reported.add(placed)
+            added.append(placed)
+    return replace(loaded, problems=(*loaded.problems, *added))
 
 
 @cache
@@ -75,8 +79,8 @@ def _served_kinds() -> dict[tuple[str, str], ServedKind]:
 def _problems(loaded: LoadedObject, served: ServedKind) -> Iterator[Problem]:
     value = deep_copy(loaded.value)
     value.pop("status", None)  # the API server ignores it
-    for path in list(undeclared_fields(value, served.structure, (), closed=True)):
-        yield _unknown(value, served.structure, path)
+    for number, path in enumerate(list(undeclared_fields(value, served.structure, (), closed=True))):
+        yield _unknown(value, served.structure, path, guessed=number < _MOST_GUESSES)
     for cause in _causes(value, served):
         yield _problem(cause, _path_of(cause.field, value, loaded.api_version), value)
 
@@ -88,9 +92,10 @@ def _causes(value: dict[str, Any], served: ServedKind) -> Iterator[StatusCause]:
     judged = deep_copy(value)
     for path, cause in sorted(wrong.items(), key=lambda item: len(item[0]), reverse=True):
         _put(judged, path, _placeholder(cause))
+    around = {path[:length] for path in wrong for length in range(len(path) + 1)}
     for cause in _validated(judged, served):
         path = _steps(cause.field)
-        if not any(_is_at_or_below(path, gone) or _is_at_or_below(gone, path) for gone in wrong):
+        if path not in around and not any(path[:length] in wrong for length in range(1, len(path))):
             yield cause
 
 
@@ -161,7 +166,7 @@ def _path_of(field: str, value: dict[str, Any], api_version: str) -> Path:
     return tuple(path)
 
 
-def _unknown(value: Any, structure: StructureNode, path: Path) -> Problem:
+def _unknown(value: Any, structure: StructureNode, path: Path, *, guessed: bool) -> Problem:
     """Report an unknown field, and drop or rename it.
 
     It may belong to a newer version of Kubernetes, so it is an error only if it is a likely misspelling.
@@ -171,7 +176,8 @@ def _unknown(value: Any, structure: StructureNode, path: Path) -> Problem:
         node = node.items or node if isinstance(step, int) else node.child(step)
         holder = holder[step]
     message, part = f"unknown field `{shorten(name)}`", holder.pop(name)
-    if (guess := nearest(name, [each for each in node.fields if each not in holder])) is not None:
+    guess = nearest(name, [each for each in node.fields if each not in holder]) if guessed else None
+    if guess is not None:
         holder[guess] = part
         return error(path, message, f"did you mean `{guess}`?")
     return warning(path, message, f"known here: {', '.join(sorted(node.fields))}")
@@ -254,39 +260,48 @@ def _hint(path: Path, value: dict[str, Any]) -> str:
     return ""
 
 
-def _is_known(problem: Problem, known: Iterable[Problem], value: dict[str, Any]) -> bool:
-    """Return whether a problem, or the one that it follows from, has been reported.
+class _Reported:
+    """The problems that have been reported, to find those that say the same or follow from them.
 
     The views report some at an entry where the API server names the mapping (`requests.cpu` for `requests`), and fields
-    that are missing once, not also what is missing within.
+    that are missing once, not also what is missing within. All are sets, because an object can have very many problems.
     """
-    for other in known:
-        if other.path == problem.path or (other.severity == "error" and other.path[:-1] == problem.path):
+
+    def __init__(self, problems: Iterable[Problem], value: dict[str, Any]) -> None:
+        self._value = value
+        self._paths: set[Path] = set()
+        self._errors: set[Path] = set()
+        """The paths of errors and everything that they are within."""
+        self._parents: set[Path] = set()
+        """What errors are directly within."""
+        self._missing: set[Path] = set()
+        self._volumes: set[tuple[Path, str]] = set()
+        """Pod specs, each with the name of a volume that has an error."""
+        for problem in problems:
+            self.add(problem)
+
+    def add(self, problem: Problem) -> None:
+        """Register a problem."""
+        path = problem.path
+        self._paths.add(path)
+        if _at(self._value, path) is None:
+            self._missing.add(path)
+        if problem.severity == "error":
+            self._errors.update(path[:length] for length in range(len(path) + 1))
+            self._parents.add(path[:-1])
+            for place, step in enumerate(path[:-2]):
+                if step == "volumes":
+                    self._volumes.add((path[:place], str(_at(self._value, (*path[: place + 2], "name")))))
+
+    def covers(self, path: Path) -> bool:
+        """Return whether a problem at this path, or the one that it follows from, has been reported."""
+        if path in self._paths or path in self._parents:
             return True
-        if _is_at_or_below(problem.path, other.path) and _at(value, other.path) is None:
+        if any(path[:length] in self._missing for length in range(1, len(path))):
             return True
-        if other.severity == "error" and (
-            _follows(problem.path, other.path) or _mounts_volume_at(problem.path, other.path, value)
-        ):
+        if path[-3:-2] == ("volumeMounts",) and (path[:-5], str(_at(self._value, path))) in self._volumes:
             return True
-    return False
-
-
-def _follows(path: Path, cause: Path) -> bool:
-    return any(
-        path[-len(effect) :] == effect and _is_at_or_below(cause, (*path[: -len(effect)], *reason))
-        for effect, reason in _CONSEQUENCES
-    )
-
-
-def _mounts_volume_at(path: Path, cause: Path, value: dict[str, Any]) -> bool:
-    """Whether a mount is not found because its volume, which is there, has an error."""
-    spec = path[:-5]
-    if path[-3:-2] != ("volumeMounts",) or path[-1] != "name" or cause[: len(spec) + 1] != (*spec, "volumes"):
-        return False
-    volume = cause[: len(spec) + 2]
-    return len(cause) > len(volume) and _at(value, (*volume, "name")) == _at(value, path)
-
-
-def _is_at_or_below(path: Path, other: Path) -> bool:
-    return path[: len(other)] == other
+        return any(
+            path[-len(effect) :] == effect and (*path[: -len(effect)], *reason) in self._errors
+            for effect, reason in _CONSEQUENCES
+        )

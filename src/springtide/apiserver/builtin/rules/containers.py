@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from springtide.apiserver.builtin.rules.resources import validate_requirements
 from springtide.apiserver.builtin.rules.volumes import no_backsteps
@@ -53,13 +53,13 @@ _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 """The fields of handlers, in the order in which they are validated."""
 
 
-def container(value: Object, mountable: list[str], path: str) -> Iterator[StatusCause]:
+def container(value: Object, mountable: Collection[str], path: str) -> Iterator[StatusCause]:
     """Validate a container; `mountable` are the names of the volumes of its pod."""
     yield from report(label_problem, value.get("name") or "", f"{path}.name")
-    names: list[str] = []
+    names: set[str] = set()
     for index, port in entries(value, "ports"):
         yield from _port(port, f"{path}.ports[{index}]", names)
-        names.append(port.get("name") or "")
+        names.add(port.get("name") or "")
     for index, variable in entries(value, "env"):
         yield from _variable(variable, f"{path}.env[{index}]")
     yield from _mounts(value, mountable, f"{path}.volumeMounts")
@@ -94,7 +94,7 @@ def host_ports(containers: list[tuple[int, Object]], path: str) -> Iterator[Stat
             taken.add(text)
 
 
-def _port(port: Object, path: str, names: list[str]) -> Iterator[StatusCause]:
+def _port(port: Object, path: str, names: Collection[str]) -> Iterator[StatusCause]:
     if name := port.get("name"):
         problems = tuple(port_name(name, f"{path}.name"))
         yield from problems
@@ -121,15 +121,15 @@ def _variable(variable: Object, path: str) -> Iterator[StatusCause]:
         yield invalid(f"{path}.valueFrom", "", "may not have more than one field specified at a time")
 
 
-def _mounts(value: Object, mountable: list[str], path: str) -> Iterator[StatusCause]:
-    points: list[str] = []
+def _mounts(value: Object, mountable: Collection[str], path: str) -> Iterator[StatusCause]:
+    points: set[str] = set()
     for index, mount in entries(value, "volumeMounts"):
         here, name, point = f"{path}[{index}]", mount.get("name") or "", mount.get("mountPath")
         if name and name not in mountable:
             yield not_found(f"{here}.name", name)
         if point and point in points:
             yield invalid(f"{here}.mountPath", point, "must be unique")
-        points.append(point or "")
+        points.add(point or "")
         if below := mount.get("subPath"):
             # The API server leaves out the position here.
             if below.startswith("/"):

@@ -43,7 +43,7 @@ def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
     """Validate a pod spec; `claims` are the names of volume claim templates, which replace volumes of the same name."""
     causes, names = volumes(spec, path)
     yield from causes
-    mountable, taken = [*names, *claims], set()
+    mountable, taken = {*names, *claims}, set()
     for group in ("containers", "initContainers"):
         listed = list(entries(spec, group))
         for index, holder in listed:

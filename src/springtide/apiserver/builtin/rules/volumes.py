@@ -17,19 +17,19 @@ _REQUIRED = {"secret": "secretName", "configMap": "name", "persistentVolumeClaim
 """The field that a source needs."""
 
 
-def volumes(spec: Object, path: str) -> tuple[list[StatusCause], list[str]]:
+def volumes(spec: Object, path: str) -> tuple[list[StatusCause], set[str]]:
     """Validate the volumes of a pod spec; returns the causes and the names of valid volumes, which can be mounted."""
     causes: list[StatusCause] = []
-    names: list[str] = []
+    names: set[str] = set()
     for index, volume in entries(spec, "volumes"):
         found = [*_source(volume, f"{path}.volumes[{index}]"), *_name(volume, names, f"{path}.volumes[{index}].name")]
         causes += found
         if not found:
-            names.append(volume.get("name") or "")
+            names.add(volume.get("name") or "")
     return causes, names
 
 
-def _name(volume: Object, names: list[str], path: str) -> Iterator[StatusCause]:
+def _name(volume: Object, names: set[str], path: str) -> Iterator[StatusCause]:
     name = volume.get("name") or ""
     if not name:
         yield required(path)
