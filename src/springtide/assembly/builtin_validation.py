@@ -14,6 +14,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from springtide.apis.formats import FORMATS
 from springtide.apis.meta.scaling import expected_api_version
 from springtide.apis.objects import LoadedObject
@@ -39,7 +41,11 @@ _TYPE = "FieldValueTypeInvalid"
 _OTHER_PATHS = (
     ("autoscaling/v1", "spec.metrics[0].resource.target.averageUtilization", "spec.targetCPUUtilizationPercentage"),
     ("", "metadata.taints", "spec.taints"),
-    ("", "spec.template.labels", "spec.template.metadata.labels"),
+    *(
+        ("", f"{template}.{field}", f"{template}.metadata.{field}")
+        for template in ("spec.template", "template")
+        for field in ("labels", "annotations")
+    ),
 )
 """Paths of causes that are not those of the manifest: the `apiVersion` (any, if empty), the path, and the right one."""
 
@@ -62,9 +68,7 @@ def judge(loaded: LoadedObject) -> LoadedObject:
     reported = _Reported(loaded.problems, loaded.value)
     added: list[Problem] = []
     for problem in _problems(loaded, served):
-        placed = Problem(
-            path=loaded.written(problem.path), message=problem.message, hint=problem.hint, severity=problem.severity
-        )
+        placed = msgspec.structs.replace(problem, path=loaded.written(problem.path))
         if not reported.covers(placed.path):
             reported.add(placed)
             added.append(placed)
