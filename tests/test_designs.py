@@ -21,6 +21,7 @@ EXPECTED = {
         "warning 10 spec.scalableRef.name",
     ],
     "capacity-buffer-2": [
+        "error 9 template.spec.containers[0].image",
         "error 15 template.spec.containers[0].resources.nodeSelector",
         "error 19",  # no --- between the two objects
         "error 19 apiversion",
@@ -94,7 +95,10 @@ EXPECTED = {
 }
 
 LEFT_AFTER_CONVERSION = {
-    "capacity-buffer-2": ["error 15 template.spec.containers[0].resources.nodeSelector"],
+    "capacity-buffer-2": [
+        "error 9 template.spec.containers[0].image",
+        "error 15 template.spec.containers[0].resources.nodeSelector",
+    ],
     "disruption-reasons-1": NOT_AN_OBJECT,
     "disruption-reasons-2": NOT_AN_OBJECT,
     "disruption-reasons-3": NOT_AN_OBJECT,

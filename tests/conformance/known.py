@@ -68,6 +68,7 @@ def _in_cases(field: str, *cases: str) -> tuple[tuple[str, str], ...]:
 _MESSAGE = "*/message"
 _OUTCOME = "*/status"
 _CREATED = "objects/is_created_with_defaults_and_read"
+_DAEMON_SETS = (f"{_CREATED}[daemon set]", "workloads/judged[other: daemon set]")
 
 KNOWN: tuple[Known, ...] = (
     Known("Empty values are left out, where a real server writes some of them.", (("*", "*"),), _is_left_out),
@@ -84,6 +85,11 @@ KNOWN: tuple[Known, ...] = (
         _in_cases(
             _MESSAGE,
             "apply/is_rejected*",
+            "autoscalers/judged[* a text]",
+            "autoscalers/judged[* a percentage]",
+            "autoscalers/judged[* not a quantity]",
+            "autoscalers/judged[bounds: minimum with a fraction]",
+            "autoscalers/judged[metrics: mapping for a list]",
             "custom_resources/is_rejected_with_*",
             "definitions/schema[rule of an unknown field]",
             "definitions/is_rejected_for_its[one version twice]",
@@ -103,6 +109,10 @@ KNOWN: tuple[Known, ...] = (
             "subresources/scale_replaced_with_an_incomplete_body",
             "subresources/eviction_with[another kind]",
             "update/is_rejected_with*",
+            "workloads/judged[* a text]",
+            "workloads/judged[* a number]",
+            "workloads/judged[* not a quantity]",
+            "workloads/judged[other: job of a selector of its own]",
         ),
         _other_message,
     ),
@@ -112,6 +122,7 @@ KNOWN: tuple[Known, ...] = (
         (
             *_in_cases(
                 "1/body/details/causes*",
+                "autoscalers/judged[metrics: *type*]",
                 "definitions/schema*",
                 "definitions/is_rejected_for_its*",
                 "objects/an_autoscaler_is_rejected[metric of no type]",
@@ -198,8 +209,8 @@ KNOWN: tuple[Known, ...] = (
                 "*/finalizers", f"{_CREATED}[claim]", "objects/is_created_outside_of_namespaces[persistent volume]"
             ),
             ("objects/is_created_outside_of_namespaces[persistent volume]", "*/lastPhaseTransitionTime"),
-            (f"{_CREATED}[daemon set]", "*/annotations"),
-            (f"{_CREATED}[daemon set]", "*/managedFields/*"),
+            *((case, "*/annotations") for case in _DAEMON_SETS),
+            *((case, "*/managedFields/*") for case in _DAEMON_SETS),
         ),
     ),
     Known(
@@ -221,6 +232,14 @@ KNOWN: tuple[Known, ...] = (
             "objects/a_cron_job_is_rejected[invalid schedule]",
             "objects/a_service_is_rejected[no ports]",
         ),
+    ),
+    Known(
+        "The integers of built-in kinds may have more than 32 bits.",
+        (("autoscalers/judged[bounds: maximum beyond 32 bits]", _OUTCOME),),
+    ),
+    Known(
+        "The managed fields of a HorizontalPodAutoscaler of version 1 lack the target that is its default.",
+        (("autoscalers/judged[version 1: bounds alone]", "*/managedFields/*"),),
     ),
     Known(
         "Rules in CEL cannot use the libraries for formats, semantic versions, URLs, addresses, networks and lists; "

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from copy import deepcopy
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
+from tests.conformance.cases.autoscalers import AUTOSCALERS
+from tests.conformance.cases.workloads import WORKLOADS
 from tests.fuzz.mutations import mutated_text, mutated_tree
 
 from springtide.apis.canonical import canonical_text
@@ -52,6 +57,37 @@ def check_forecast(forecast: Forecast) -> None:
     assert all(collision.text for collision in forecast.collisions)
     (written,) = json.loads("".join(data_pieces({"objects": iter([to_plain(forecast)])}, "json")))["objects"]
     assert [lane["lane"] for lane in written["lanes"]] == [lane.name for lane in forecast.lanes]
+
+
+_WRONG: tuple[Any, ...] = (None, "", "x", 0, -1, 1.5, True, [], [None], {}, {"a": None})
+
+
+def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    for step, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, step)
+        yield from _places(part, (*path, step))
+
+
+def test_objects_of_kubernetes_are_judged_whatever_a_field_holds() -> None:
+    """Every field of the tables of the API server, with values of every other type."""
+    tried: set[str] = set()
+    for item in (*AUTOSCALERS.values(), *WORKLOADS.values()):
+        for *holder, last in _places(item):
+            for wrong in _WRONG if holder else ():
+                field = [step if isinstance(step, str) else 0 for step in (*holder, last)]
+                kind = repr([item["apiVersion"], item["kind"], field, wrong])
+                if kind in tried:
+                    continue
+                tried.add(kind)
+                changed = deepcopy(item)
+                part: Any = changed
+                for step in holder:
+                    part = part[step]
+                part[last] = wrong
+                for problem in checked(json.dumps(changed)).problems:
+                    assert problem.message
+                    assert problem.line
+                    assert problem.column
 
 
 @pytest.mark.parametrize("batch", range(10))

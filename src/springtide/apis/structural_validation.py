@@ -119,7 +119,7 @@ class _StructureChecker:
 
     def _object(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
         if not isinstance(value, dict):
-            self.problems.append(_wrong_shape(value, schema, path))
+            self.problems.append(wrong_shape(value, schema, path))
             return placeholder(schema)
         misspelt, mentioned = self._unknown(value, schema, path)
         if misspelt:
@@ -250,7 +250,7 @@ class _StructureChecker:
 
     def _map(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
         if not isinstance(value, dict):
-            self.problems.append(_wrong_shape(value, schema, path))
+            self.problems.append(wrong_shape(value, schema, path))
             return placeholder(schema)
         usable = self._sizes(value, schema, path)
         parts: dict[str | int, PartialValue] = {}
@@ -271,7 +271,7 @@ class _StructureChecker:
 
     def _list(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
         if not isinstance(value, list):
-            self.problems.append(_wrong_shape(value, schema, path))
+            self.problems.append(wrong_shape(value, schema, path))
             return placeholder(schema)
         usable = self._sizes(value, schema, path)
         items = schema.items
@@ -303,7 +303,7 @@ def _entries(count: int) -> str:
 
 def _scalar_problems(value: Any, schema: ViewSchema, *, own: bool) -> Iterator[Problem]:
     if not _fits(value, schema):
-        yield _wrong_shape(value, schema, ())
+        yield wrong_shape(value, schema, ())
         return
     if schema.enum and value not in schema.enum:
         yield _enum_problem(value, schema)
@@ -370,7 +370,8 @@ def _fits(value: Any, schema: ViewSchema) -> bool:
     return False
 
 
-def _wrong_shape(value: Any, schema: ViewSchema, path: Path) -> Problem:
+def wrong_shape(value: Any, schema: ViewSchema, path: Path) -> Problem:
+    """Report a value of another shape than the expected one."""
     expected = _SHAPE_NAMES[schema.shape]
     hint = ""
     if schema.shape is ValueShape.STRING and isinstance(value, bool | int | float):

@@ -6,9 +6,10 @@ become trees of `StructureNode`, so patches, managed fields and pruning treat th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, TypeAlias
 
 from springtide.apiserver.errors import no_such_resource
 from springtide.apiserver.storage import CollectionId
@@ -77,6 +78,37 @@ class StructureNode:
 
 
 ANYTHING = StructureNode(open=True)
+
+
+FieldPath: TypeAlias = tuple[str | int, ...]
+"""A field: names and list positions."""
+
+
+def undeclared_fields(
+    value: Any, node: StructureNode, path: FieldPath, *, closed: bool, patch: bool = False
+) -> Iterator[FieldPath]:
+    """Yield the paths of fields that a structure does not declare; `closed` is for built-in kinds.
+
+    Of a patch, nulls and directives are no fields.
+    """
+    if type(value) is dict:
+        if node.type is not ValueType.OBJECT and not node.fields:
+            return
+        # A built-in type declares all fields; a custom one may accept any.
+        takes_any = not node.fields if closed else node.open
+        for name, part in value.items():
+            if patch and (part is None or name.startswith("$")):
+                continue
+            child = node.fields.get(name) or node.values
+            if child is None:
+                if not takes_any:
+                    yield (*path, name)
+            elif type(part) is dict or type(part) is list:
+                yield from undeclared_fields(part, child, (*path, name), closed=closed, patch=patch)
+    elif type(value) is list and node.items is not None:
+        for index, part in enumerate(value):
+            if type(part) is dict or type(part) is list:
+                yield from undeclared_fields(part, node.items, (*path, index), closed=closed, patch=patch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,9 +211,17 @@ def check_sources(
                         skipped.append(f"{source.name}: {_skip_note(item)}")
                     problems += (_locate_unknown(source, item, problem) for problem in item.problems)
                 case LoadedObject():
-                    loaded.append((source.name, item))
+                    loaded.append((source.name, _judged(item)))
     manifests = _cross_checked(loaded, (), context, IN_FILES)
     return CheckedManifests(manifests, _sorted(problems, manifests), tuple(skipped), unreadable, parsed=tuple(parsed))
+
+
+def _judged(item: LoadedObject) -> LoadedObject:
+    if not item.kind.builtin:
+        return item
+    from springtide.assembly.builtin_validation import judge  # imported late: only these kinds need the rules
+
+    return judge(item)
 
 
 def check_cluster_objects(

@@ -48,6 +48,7 @@ WELL_FORMED = [
     template(),
     manifest("v1", "ReplicationController", spec={"selector": LABELS, "template": pod_template()}),
     deployment(strategy={"type": "Recreate"}, revisionHistoryLimit=3),
+    manifest("apps/v1", "DaemonSet", spec={"selector": {"matchLabels": LABELS}, "template": pod_template()}),
     manifest("apps/v1", "ReplicaSet", spec={"selector": {"matchLabels": LABELS}, "template": pod_template()}),
     manifest(
         "apps/v1",

@@ -27,6 +27,7 @@ KINDS: tuple[Kind, ...] = (
     _kind("", "pods", v1=pods.Pod),
     _kind("", "podtemplates", v1=pods.PodTemplate),
     _kind("", "replicationcontrollers", v1=workloads.ReplicationController),
+    _kind("apps", "daemonsets", v1=workloads.DaemonSet),
     _kind("apps", "deployments", v1=workloads.Deployment),
     _kind("apps", "replicasets", v1=workloads.ReplicaSet),
     _kind("apps", "statefulsets", v1=workloads.StatefulSet),

@@ -39,7 +39,6 @@ class ReplicaStatus(View, kw_only=True):
 class _Selecting(View, kw_only=True):
     """Fields of workloads that select their pods by labels."""
 
-    replicas: Annotated[Count, doc("How many pods are wanted.")] = 1
     selector: Annotated[LabelSelectorView, doc("Which pods are the workload's own.")]
     template: Annotated[PodTemplateSpec, doc("The template of the pods.")]
 
@@ -56,19 +55,32 @@ class _Selecting(View, kw_only=True):
                 )
 
 
-class DeploymentSpec(_Selecting, kw_only=True):
+class _Replicated(_Selecting, kw_only=True):
+    """Fields of workloads that run a number of pods."""
+
+    replicas: Annotated[Count, doc("How many pods are wanted.")] = 1
+
+
+class DaemonSetSpec(_Selecting, kw_only=True):
+    """What a DaemonSet keeps running on every node."""
+
+    __opaque__ = ("minReadySeconds", "revisionHistoryLimit", "updateStrategy")
+    __mistaken__ = {"replicas": "remove it: a DaemonSet runs one pod on each node"}
+
+
+class DeploymentSpec(_Replicated, kw_only=True):
     """What a Deployment keeps running."""
 
     __opaque__ = ("minReadySeconds", "paused", "progressDeadlineSeconds", "revisionHistoryLimit", "strategy")
 
 
-class ReplicaSetSpec(_Selecting, kw_only=True):
+class ReplicaSetSpec(_Replicated, kw_only=True):
     """What a ReplicaSet keeps running."""
 
     __opaque__ = ("minReadySeconds",)
 
 
-class StatefulSetSpec(_Selecting, kw_only=True):
+class StatefulSetSpec(_Replicated, kw_only=True):
     """What a StatefulSet keeps running."""
 
     __opaque__ = (
@@ -159,6 +171,14 @@ class Deployment(_Workload, kw_only=True):
 
     spec: Annotated[DeploymentSpec, doc("The desired state.")]
     status: Annotated[ReplicaStatus | None, doc("The observed state.")] = None
+
+
+class DaemonSet(_Workload, kw_only=True):
+    """Pods that are kept running, one on each node."""
+
+    __opaque__ = ("status",)
+
+    spec: Annotated[DaemonSetSpec, doc("The desired state.")]
 
 
 class ReplicaSet(_Workload, kw_only=True):

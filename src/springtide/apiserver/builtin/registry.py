@@ -29,7 +29,13 @@ from springtide.apiserver.builtin.rules.core import (
     within_size_limit,
 )
 from springtide.apiserver.builtin.rules.extensions import immutable_definition_fields, webhooks
-from springtide.apiserver.builtin.rules.jobs import immutable_completions, immutable_job_template, job_status
+from springtide.apiserver.builtin.rules.jobs import (
+    generated_selector,
+    immutable_completions,
+    immutable_job_template,
+    indexes,
+    job_status,
+)
 from springtide.apiserver.builtin.rules.pods import immutable_pod_spec, valid_pod_spec
 from springtide.apiserver.builtin.rules.workloads import (
     counts_within_replicas,
@@ -43,6 +49,7 @@ from springtide.apiserver.builtin.rules.workloads import (
     selector_matches_template,
     stateful_set_immutable_fields,
     stateful_set_strategy,
+    template_metadata,
 )
 from springtide.apiserver.builtin.schema import KindData, TypeNode, TypeTrees, load_builtin_data
 from springtide.apiserver.builtin.validation import KindRules, ObjectRule, immutable, not_negative, validate_fields
@@ -85,7 +92,8 @@ _SCALE = {
 """The paths of the scale subresource. The selector is the one of the spec, which is a plain map for replication
 controllers."""
 
-_NOT_ABOUT_TYPES = ("FieldValueRequired", "FieldValueNotSupported")
+_REQUIRED = "FieldValueRequired"
+_NOT_ABOUT_TYPES = (_REQUIRED, "FieldValueNotSupported")
 """Reasons of causes that do not mean a wrong type."""
 
 _STORED_VERSION = {"HorizontalPodAutoscaler": "v2"}
@@ -133,8 +141,8 @@ def _validator(structure: TypeNode, rules: KindRules) -> Callable[[Object, Objec
         if rules.main and (old is None or "spec" not in value or value["spec"] != old.get("spec")):
             causes = tuple(cause for rule in rules.main for cause in rule(value, old))
             # If a rule reports a missing field, its cause replaces the general one.
-            missing = {cause.field for cause in causes if cause.reason == "FieldValueRequired"} if found else ()
-            found = tuple(cause for cause in found if cause.field not in missing) + causes
+            reported = {cause.field for cause in causes} if found else ()
+            found = tuple(each for each in found if each.reason != _REQUIRED or each.field not in reported) + causes
         if rules.status and old is not None and value.get("status") != old.get("status"):
             found += tuple(cause for rule in rules.status for cause in rule(value, old))
         return found
@@ -143,6 +151,7 @@ def _validator(structure: TypeNode, rules: KindRules) -> Callable[[Object, Objec
 
 
 _TEMPLATE = valid_pod_spec("spec.template.spec")
+_TEMPLATE_METADATA = template_metadata("spec.template")
 
 _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     "ClusterRole": (role_rules,),
@@ -159,6 +168,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "CustomResourceDefinition": (immutable_definition_fields,),
     "DaemonSet": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         selector_matches_template("daemonset"),
         pods_always_restart("DaemonSet"),
@@ -167,8 +177,11 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
         not_negative("spec.minReadySeconds", "spec.revisionHistoryLimit"),
     ),
     "Deployment": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
-        not_negative("spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit"),
+        not_negative(
+            "spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit", "spec.progressDeadlineSeconds"
+        ),
         selector_matches_template("deployment"),
         pods_always_restart("ReplicaSet"),
         deployment_strategy,
@@ -176,8 +189,17 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "HorizontalPodAutoscaler": (autoscaler_bounds, autoscaler_target, autoscaler_metrics, autoscaler_behavior),
     "Job": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
-        not_negative("spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.ttlSecondsAfterFinished"),
+        not_negative(
+            "spec.parallelism",
+            "spec.completions",
+            "spec.backoffLimit",
+            "spec.ttlSecondsAfterFinished",
+            "spec.activeDeadlineSeconds",
+        ),
+        generated_selector,
+        indexes,
         pods_run_to_completion,
         immutable(
             "spec.selector", "spec.completionMode", "spec.podFailurePolicy", "spec.managedBy", "spec.successPolicy"
@@ -192,8 +214,10 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     "PersistentVolumeClaim": (immutable_claim,),
     "Pod": (valid_pod_spec("spec"), immutable_pod_spec),
     "PodDisruptionBudget": (disruption_budget,),
+    "PodTemplate": (template_metadata("template"), valid_pod_spec("template.spec")),
     "PriorityClass": (priority_class,),
     "ReplicaSet": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
         # kube-apiserver names the Deployment here, too.
@@ -202,6 +226,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
         immutable("spec.selector"),
     ),
     "ReplicationController": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
         map_selector_matches_template,
@@ -218,6 +243,7 @@ _MAIN: dict[str, tuple[ObjectRule, ...]] = {
     ),
     "Service": (external_name,),
     "StatefulSet": (
+        _TEMPLATE_METADATA,
         _TEMPLATE,
         not_negative("spec.replicas", "spec.minReadySeconds"),
         selector_matches_template("statefulset"),

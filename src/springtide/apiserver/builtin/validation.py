@@ -161,6 +161,11 @@ def field_of(item: Object | None, path: str) -> Any:
     return found
 
 
+def entries(holder: Object, name: str) -> Iterator[tuple[int, Any]]:
+    """Iterate over a list with its positions; null entries are skipped."""
+    return ((index, entry) for index, entry in enumerate(holder.get(name) or ()) if entry is not None)
+
+
 def not_negative(*paths: str) -> ObjectRule:
     """Return a rule: these numbers must not be negative."""
 

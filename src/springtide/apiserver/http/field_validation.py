@@ -7,12 +7,11 @@ them when it decodes a body.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from springtide.apiserver.builtin.validation import first_type_error
 from springtide.apiserver.http.bodies import JSON_TYPES, Path, RequestBody
-from springtide.apiserver.kinds import ListType, ServedKind, StructureNode, ValueType
+from springtide.apiserver.kinds import ListType, ServedKind, StructureNode, undeclared_fields
 from springtide.apiserver.metadata import distinct_owners
 from springtide.apiserver.patching import apply_patch
 from springtide.apiserver.values import value_at
@@ -35,7 +34,7 @@ Checked = tuple[Any, tuple[str, ...]]
 def unknown_fields(kind: ServedKind, value: Any, *, patch: bool = False) -> list[Path]:
     """Return the paths of unknown fields; nulls and directives of patches are not fields."""
     found = []
-    for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=patch):
+    for path in undeclared_fields(value, kind.structure, (), closed=kind.strategic, patch=patch):
         found.append(path)
         if len(found) == _MAX_REPORTED:
             break
@@ -52,7 +51,10 @@ def unknown_in_operations(kind: ServedKind, operations: Any) -> list[tuple[int, 
         if isinstance(pointer, str) and pointer.startswith("/"):
             steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
             value = _nested(steps, operation.get("value"))
-            found += [(index, path) for path in _walk(value, kind.structure, (), closed=kind.strategic, patch=True)]
+            found += [
+                (index, path)
+                for path in undeclared_fields(value, kind.structure, (), closed=kind.strategic, patch=True)
+            ]
     return found[:_MAX_REPORTED]
 
 
@@ -83,27 +85,6 @@ def format_path_with_keys(kind: ServedKind, value: Any, path: Path) -> str:
             node = node.child(step)
         value = value[step]
     return text
-
-
-def _walk(value: Any, node: StructureNode, path: Path, *, closed: bool, patch: bool) -> Iterator[Path]:
-    if type(value) is dict:
-        if node.type is not ValueType.OBJECT and not node.fields:
-            return
-        # A built-in type declares all fields; a custom one may accept any.
-        takes_any = not node.fields if closed else node.open
-        for name, part in value.items():
-            if patch and (part is None or name.startswith("$")):
-                continue
-            child = node.fields.get(name) or node.values
-            if child is None:
-                if not takes_any:
-                    yield (*path, name)
-            elif type(part) is dict or type(part) is list:
-                yield from _walk(part, child, (*path, name), closed=closed, patch=patch)
-    elif type(value) is list and node.items is not None:
-        for index, part in enumerate(value):
-            if type(part) is dict or type(part) is list:
-                yield from _walk(part, node.items, (*path, index), closed=closed, patch=patch)
 
 
 def _nested(steps: list[str], value: Any) -> Any:

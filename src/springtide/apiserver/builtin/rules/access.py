@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from springtide.apiserver.builtin.rules.pods import port_name, port_number
+from springtide.apiserver.builtin.rules.containers import port_name, port_number
 from springtide.apiserver.builtin.validation import ObjectRule, field_of
 from springtide.apiserver.field_errors import GoStruct, forbidden, invalid, required, unsupported
 from springtide.apiserver.names import path_segment_problems

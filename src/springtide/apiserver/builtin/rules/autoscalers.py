@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from springtide.apiserver.builtin.rules.resources import nano_value
+from springtide.apiserver.builtin.rules.resources import container_resource, nano_value
 from springtide.apiserver.builtin.validation import field_of
-from springtide.apiserver.field_errors import forbidden, invalid, required
+from springtide.apiserver.field_errors import forbidden, invalid, required, unsupported
+from springtide.apiserver.names import label_problem, path_segment_problems
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
@@ -19,6 +20,7 @@ _SOURCES = {
     "ContainerResource": "containerResource",
 }
 """The field of the source of a metric, by type, in the order in which sources are validated."""
+_OF_RESOURCES = ("resource", "containerResource")
 _RAW_OR_UTILIZATION = "a target raw value and a target utilization"
 _TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
     "object": (("value", "averageValue"), "must set either a target value or averageValue"),
@@ -31,6 +33,7 @@ _TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 """The target fields of each source, and the message if none is set."""
+_POLICIES = ("Percent", "Pods")
 _MAX_WINDOW_SECONDS = 3600
 _MAX_PERIOD_SECONDS = 1800
 _POSITIVE = "must be greater than zero"
@@ -38,11 +41,9 @@ _POSITIVE = "must be greater than zero"
 
 def autoscaler_bounds(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
     """Validate `minReplicas` and `maxReplicas`."""
-    least, most = field_of(item, "spec.minReplicas"), field_of(item, "spec.maxReplicas")
+    least, most = field_of(item, "spec.minReplicas"), field_of(item, "spec.maxReplicas") or 0
     if least is not None and least < 1:
         yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most is None:
-        return
     if most == 0:
         yield required("spec.maxReplicas", "must be set and greater than 0")
     elif most < 0:
@@ -54,13 +55,26 @@ def autoscaler_bounds(item: Object, old: Object | None) -> Iterator[StatusCause]
 def autoscaler_target(item: Object, old: Object | None) -> Iterator[StatusCause]:
     """Validate the scale target: only ReplicationControllers have no group."""
     target, before = field_of(item, "spec.scaleTargetRef") or {}, field_of(old, "spec.scaleTargetRef") or {}
-    version, path = target.get("apiVersion") or "", "spec.scaleTargetRef.apiVersion"
-    if old is not None and all(target.get(name) == before.get(name) for name in ("apiVersion", "kind")):
-        return
-    if version.count("/") > 1:
-        yield invalid(path, version, f"unexpected GroupVersion string: {version}")
-    elif not version.rpartition("/")[0] and target.get("kind") != "ReplicationController":
-        yield invalid(path, version, "apiVersion must specify API group")
+    path = "spec.scaleTargetRef"
+    yield from _names(target, path)
+    if old is None or any(target.get(name) != before.get(name) for name in ("apiVersion", "kind")):
+        yield from _api_version(target, path, empty_group=target.get("kind") == "ReplicationController")
+
+
+def _names(reference: Object, path: str) -> Iterator[StatusCause]:
+    """Validate kind and name of a reference, which become segments of a path."""
+    for field in ("kind", "name"):
+        text = reference.get(field) or ""
+        yield from (invalid(f"{path}.{field}", text, problem) for problem in path_segment_problems(text))
+
+
+def _api_version(reference: Object, path: str, *, empty_group: bool) -> Iterator[StatusCause]:
+    version = reference.get("apiVersion") or ""
+    group, slash, name = version.partition("/")
+    if "/" in name:
+        yield invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
+    elif not empty_group and not (slash and group):
+        yield invalid(f"{path}.apiVersion", version, "apiVersion must specify API group")
 
 
 def autoscaler_metrics(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
@@ -68,8 +82,14 @@ def autoscaler_metrics(item: Object, old: Object | None) -> Iterator[StatusCause
     target = field_of(item, "spec.targetCPUUtilizationPercentage")
     if target is not None and target < 1:
         yield invalid("spec.metrics[0].resource.target.averageUtilization", target, "must be greater than 0")
-    for index, metric in enumerate(field_of(item, "spec.metrics") or ()):
+    metrics = field_of(item, "spec.metrics") or ()
+    for index, metric in enumerate(metrics):
         yield from _metric(metric, f"spec.metrics[{index}]")
+    if field_of(item, "spec.minReplicas") == 0 and not any(
+        metric.get("type") in ("Object", "External") for metric in metrics
+    ):
+        message = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden("spec.metrics", message)
 
 
 def autoscaler_behavior(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
@@ -87,13 +107,15 @@ def autoscaler_behavior(item: Object, old: Object | None) -> Iterator[StatusCaus
         if not rules.get("policies"):
             yield required(f"{path}.policies", "must specify at least one Policy")
         for index, policy in enumerate(rules.get("policies") or ()):
-            yield from _policy(policy, f"{path}.policies[{index}]")
+            yield from _policy(policy or {}, f"{path}.policies[{index}]")
         tolerance = rules.get("tolerance")
         if tolerance is not None and nano_value(tolerance) < 0:
             yield invalid(f"{path}.tolerance", tolerance, "must be greater than or equal to 0")
 
 
 def _policy(policy: Object, path: str) -> Iterator[StatusCause]:
+    if not policy.get("type"):
+        yield unsupported(f"{path}.type", "", *_POLICIES)
     value, period = policy.get("value") or 0, policy.get("periodSeconds") or 0
     if value <= 0:
         yield invalid(f"{path}.value", value, _POSITIVE)
@@ -104,6 +126,9 @@ def _policy(policy: Object, path: str) -> Iterator[StatusCause]:
 
 
 def _metric(metric: Object, path: str) -> Iterator[StatusCause]:
+    if not metric.get("type"):
+        yield required(f"{path}.type", "must specify a metric source type")
+        yield unsupported(f"{path}.type", "", *sorted(_SOURCES))
     present = [name for name in _SOURCES.values() if metric.get(name) is not None]
     for name in present[:1]:
         yield from _source(metric[name], name, f"{path}.{name}")
@@ -118,11 +143,20 @@ def _metric(metric: Object, path: str) -> Iterator[StatusCause]:
 
 def _source(source: Object, name: str, path: str) -> Iterator[StatusCause]:
     target: Object = source.get("target") or {}
+    if name == "object":
+        described: Object = source.get("describedObject") or {}
+        yield from _names(described, f"{path}.describedObject")
+        yield from _api_version(described, f"{path}.describedObject", empty_group=True)
+    if name in _OF_RESOURCES:
+        yield from _resource(source, name, path)
+    else:
+        yield from _metric_name(source.get("metric") or {}, f"{path}.metric")
     yield from _target(target, f"{path}.target")
     ways, message = _TARGETS[name]
     given = [way for way in ways if target.get(way) is not None]
     if not given:
-        yield required(f"{path}.target.{ways[0] if name.endswith('esource') else 'averageValue'}", message)
+        expected = "averageUtilization" if name in _OF_RESOURCES else "averageValue"
+        yield required(f"{path}.target.{expected}", message)
     elif len(given) > 1 and name == "external":
         message = "may not set both a target value for metric and a per-pod target"
         yield forbidden(f"{path}.target.value", message)
@@ -130,9 +164,32 @@ def _source(source: Object, name: str, path: str) -> Iterator[StatusCause]:
         yield forbidden(f"{path}.target.averageValue", f"may not set both {_RAW_OR_UTILIZATION}")
 
 
+def _resource(source: Object, name: str, path: str) -> Iterator[StatusCause]:
+    resource, container = source.get("name") or "", source.get("container") or ""
+    if not resource:
+        yield required(f"{path}.name", "must specify a resource name")
+    if name == "resource":
+        return
+    if resource:
+        yield from container_resource(resource, f"{path}.name")
+    if not container:
+        yield required(f"{path}.container", "must specify a container")
+    elif problem := label_problem(container):
+        yield invalid(f"{path}.container", container, problem)
+
+
+def _metric_name(metric: Object, path: str) -> Iterator[StatusCause]:
+    name = metric.get("name") or ""
+    if not name:
+        yield required(f"{path}.name", "must specify a metric name")
+    yield from (invalid(f"{path}.name", name, problem) for problem in path_segment_problems(name))
+
+
 def _target(target: Object, path: str) -> Iterator[StatusCause]:
-    kind, use = target.get("type"), target.get("averageUtilization")
-    if kind and kind not in ("Utilization", "Value", "AverageValue"):
+    kind, use = target.get("type") or "", target.get("averageUtilization")
+    if not kind:
+        yield required(f"{path}.type", "must specify a metric target type")
+    if kind not in ("Utilization", "Value", "AverageValue"):
         yield invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
     for name in ("value", "averageValue"):
         amount: Any = target.get(name)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from springtide.apiserver import match_conditions
+from springtide.apiserver.builtin.rules.selectors import label_selector
 from springtide.apiserver.builtin.validation import IMMUTABLE, field_of
-from springtide.apiserver.field_errors import duplicate, forbidden, format_value, invalid, required, unsupported
+from springtide.apiserver.field_errors import duplicate, format_value, invalid, required, unsupported
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
@@ -56,7 +56,7 @@ def webhooks(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa
             yield from _webhook_rule(rule, f"{path}.rules[{position}]")
         yield from _settings(hook, path, _CHOICES[item["kind"]])
         for selector in ("namespaceSelector", "objectSelector"):
-            yield from _selector(hook.get(selector) or {}, f"{path}.{selector}")
+            yield from label_selector(hook.get(selector), f"{path}.{selector}")
         yield from _client_config(hook.get("clientConfig") or {}, f"{path}.clientConfig")
         yield from _match_conditions(hook.get("matchConditions") or (), f"{path}.matchConditions")
         versions = hook.get("admissionReviewVersions") or ()
@@ -92,21 +92,6 @@ def _settings(hook: Object, path: str, settings: Mapping[str, tuple[str, ...]]) 
         yield invalid(f"{path}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
 
 
-def _selector(selector: Object, path: str) -> Iterator[StatusCause]:
-    for index, requirement in enumerate(selector.get("matchExpressions") or ()):
-        here, values = f"{path}.matchExpressions[{index}]", requirement.get("values") or ()
-        match requirement.get("operator"):
-            case "In" | "NotIn":
-                if not values:
-                    yield required(f"{here}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-            case "Exists" | "DoesNotExist":
-                if values:
-                    message = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                    yield forbidden(f"{here}.values", message)
-            case other:
-                yield invalid(f"{here}.operator", other or "", "not a valid selector operator")
-
-
 def _client_config(client: Object, path: str) -> Iterator[StatusCause]:
     url = client.get("url")
     if (url is None) == (client.get("service") is None):
@@ -130,6 +115,9 @@ def _url(url: str, path: str) -> Iterator[StatusCause]:
 
 
 def _match_conditions(conditions: Sequence[Any], path: str) -> Iterator[StatusCause]:
+    # Imported late: `springtide check` uses the rules of other kinds, and works without an engine for CEL.
+    from springtide.apiserver import match_conditions
+
     names: set[str] = set()
     for index, condition in enumerate(conditions):
         expression, name = (condition.get("expression") or "").strip(), condition.get("name") or ""

@@ -12,6 +12,7 @@ from typing import Any
 
 from springtide.apiserver.builtin.validation import AT_LEAST_ZERO, IMMUTABLE, field_of, without_fields
 from springtide.apiserver.field_errors import OMITTED, duplicate, invalid, required
+from springtide.apiserver.selectors import selector_of
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
@@ -48,6 +49,36 @@ def immutable_completions(item: Object, old: Object | None) -> Iterator[StatusCa
         yield invalid("spec.completions", completions, IMMUTABLE)
 
 
+def generated_selector(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Reject a selector of the user: the API server generates it, unless `manualSelector` is set."""
+    selector: Object = field_of(item, "spec.selector") or {}
+    own = [name for name in selector.get("matchLabels") or {} if name not in _GENERATED_LABELS]
+    if not field_of(item, "spec.manualSelector") and (own or selector.get("matchExpressions")):
+        yield invalid("spec.selector", selector, "`selector` not auto-generated")
+        labels = field_of(item, "spec.template.metadata.labels") or {}
+        if not selector_of(selector).matches(labels):
+            yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+
+
+def indexes(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+    """Validate what only Indexed Jobs may have."""
+    spec: Object = item.get("spec") or {}
+    for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
+        number = spec.get(field)
+        if number is not None and number < 0:
+            yield invalid(f"spec.{field}", number, AT_LEAST_ZERO)
+        if number is not None and spec.get("completionMode") != "Indexed":
+            yield invalid(f"spec.{field}", number, "requires indexed completion mode")
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        yield required("spec.completions", "when completion mode is Indexed")
+
+
+_GENERATED_LABELS = (
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
+)
 _ENDS = ("Complete", "Failed")
 _CONDITIONS = "status.conditions"
 _EXCLUSIVE = (

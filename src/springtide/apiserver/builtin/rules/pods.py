@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from springtide.apiserver import pods
+from springtide.apiserver.builtin.rules.containers import container, host_ports, report, user_and_group
 from springtide.apiserver.builtin.rules.resources import (
     container_resource,
     pod_resource,
     validate_quantities,
     validate_requirements,
 )
-from springtide.apiserver.builtin.validation import ObjectRule, field_of, without_fields
-from springtide.apiserver.field_errors import duplicate, forbidden, invalid, not_found, required, unsupported
-from springtide.apiserver.names import label_problem, label_value_problem, qualified_name_problem
+from springtide.apiserver.builtin.rules.selectors import label_name, label_selector, labels, requirement_values
+from springtide.apiserver.builtin.rules.volumes import volumes
+from springtide.apiserver.builtin.validation import ObjectRule, entries, field_of, without_fields
+from springtide.apiserver.field_errors import duplicate, forbidden, invalid, required, unsupported
+from springtide.apiserver.names import label_problem, label_value_problem, qualified_name_problem, subdomain_problem
 from springtide.cluster.errors import StatusCause
 from springtide.cluster.resources import Object
 
-_RANGE = "must be between 1 and 65535, inclusive"
-_MAX_NAME_LENGTH = 15
-
-
-def port_number(number: int, path: str) -> Iterator[StatusCause]:
-    """Validate the number of a port."""
-    if not 1 <= number <= 65535:
-        yield invalid(path, number, _RANGE)
-
-
-def port_name(name: str, path: str) -> Iterator[StatusCause]:
-    """Validate the name of a port."""
-    yield from (invalid(path, name, problem) for problem in _name_problems(name))
-
-
-def _name_problems(name: str) -> Iterator[str]:
-    if len(name) > _MAX_NAME_LENGTH:
-        yield f"must be no more than {_MAX_NAME_LENGTH} characters"
-    if not re.fullmatch("[-a-z0-9]+", name):
-        yield "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
-    if not re.search("[a-z]", name):
-        yield "must contain at least one letter (a-z)"
-    if "--" in name:
-        yield "must not contain consecutive hyphens"
-    if name.startswith("-") or name.endswith("-"):
-        yield "must not begin or end with a hyphen"
-
-
 _MAX_SECONDS = 2**31 - 1
-_REQUIRED = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED_DURING = "requiredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED = f"affinity.nodeAffinity.{_REQUIRED_DURING}"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -66,132 +41,119 @@ def valid_pod_spec(path: str) -> ObjectRule:
 
 def _pod(spec: Object, path: str, claims: list[str]) -> Iterator[StatusCause]:
     """Validate a pod spec; `claims` are the names of volume claim templates, which replace volumes of the same name."""
-    volumes: list[str] = []
-    for index, volume in _entries(spec, "volumes"):
-        name, here = volume.get("name") or "", f"{path}.volumes[{index}].name"
-        yield from _report(label_problem, name, here)
-        if name in volumes:
-            yield duplicate(here, name)
-        volumes.append(name)
-    names: list[str] = []
+    causes, names = volumes(spec, path)
+    yield from causes
+    mountable, taken = {*names, *claims}, set()
     for group in ("containers", "initContainers"):
-        for index, container in _entries(spec, group):
+        listed = list(entries(spec, group))
+        for index, holder in listed:
             here = f"{path}.{group}[{index}]"
-            yield from _container(container, [*volumes, *claims], here)
-            name = container.get("name")
-            if name and name in names:
+            yield from container(holder, mountable, here)
+            name = holder.get("name")
+            if name and name in taken:
                 yield duplicate(f"{here}.name", name)
-            names.append(name)
+            taken.add(name)
+        yield from host_ports(listed, f"{path}.{group}")
+    yield from _host_network(spec, path)
+    yield from _names(spec, path)
     yield from validate_requirements(spec.get("resources"), f"{path}.resources", pod_resource)
-    for name, value in (spec.get("nodeSelector") or {}).items():
-        yield from _report(qualified_name_problem, name, f"{path}.nodeSelector")
-        yield from _report(label_value_problem, value, f"{path}.nodeSelector")
+    yield from labels(spec.get("nodeSelector"), f"{path}.nodeSelector")
+    yield from user_and_group(spec.get("securityContext"), f"{path}.securityContext")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _MAX_SECONDS:
         yield invalid(f"{path}.activeDeadlineSeconds", deadline, f"must be between 1 and {_MAX_SECONDS}, inclusive")
-    for index, toleration in _entries(spec, "tolerations"):
+    for index, toleration in entries(spec, "tolerations"):
         yield from _toleration(toleration, f"{path}.tolerations[{index}]")
-    for index, constraint in _entries(spec, "topologySpreadConstraints"):
+    for index, constraint in entries(spec, "topologySpreadConstraints"):
         if (skew := constraint.get("maxSkew")) is not None and skew <= 0:
             here = f"{path}.topologySpreadConstraints[{index}].maxSkew"
             yield invalid(here, skew, "must be greater than zero")
+        if not constraint.get("topologyKey"):
+            yield required(f"{path}.topologySpreadConstraints[{index}].topologyKey", "can not be empty")
     yield from _node_affinity(spec, path)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        yield from _pod_affinity(field_of(spec, f"affinity.{kind}") or {}, f"{path}.affinity.{kind}")
     # The server validates overhead with the messages for limits.
     yield from validate_quantities(spec.get("overhead"), f"{path}.overhead.limits", container_resource)
 
 
+def _host_network(spec: Object, path: str) -> Iterator[StatusCause]:
+    """Validate that ports of the node are those of the container; a template may leave them out."""
+    for index, holder in entries(spec, "containers") if spec.get("hostNetwork") else ():
+        for number, port in entries(holder, "ports"):
+            given = port.get("hostPort")
+            if given and given != port.get("containerPort"):
+                here = f"{path}.containers[{index}].ports[{number}].hostPort"
+                yield invalid(here, given, "must match `containerPort` when `hostNetwork` is true")
+
+
+def _names(spec: Object, path: str) -> Iterator[StatusCause]:
+    for field in ("hostname", "subdomain"):
+        yield from report(label_problem, spec.get(field) or "", f"{path}.{field}")
+    yield from report(subdomain_problem, spec.get("serviceAccountName") or "", f"{path}.serviceAccountName")
+    if spec.get("dnsPolicy") == "None":
+        if (config := spec.get("dnsConfig")) is None:
+            yield required(f"{path}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
+        elif not config.get("nameservers"):
+            message = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield required(f"{path}.dnsConfig.nameservers", message)
+
+
+def _pod_affinity(affinity: Object, path: str) -> Iterator[StatusCause]:
+    for index, term in entries(affinity, _REQUIRED_DURING):
+        yield from _affinity_term(term, f"{path}.{_REQUIRED_DURING}[{index}]")
+    for index, preferred in entries(affinity, _PREFERRED):
+        here, weight = f"{path}.{_PREFERRED}[{index}]", preferred.get("weight") or 0
+        if not 1 <= weight <= 100:
+            yield invalid(f"{here}.weight", weight, "must be in the range 1-100")
+        yield from _affinity_term(preferred.get("podAffinityTerm") or {}, f"{here}.podAffinityTerm")
+
+
+def _affinity_term(term: Object, path: str) -> Iterator[StatusCause]:
+    yield from label_selector(term.get("labelSelector"), f"{path}.labelSelector")
+    key = term.get("topologyKey") or ""
+    if not key:
+        yield required(f"{path}.topologyKey", "can not be empty")
+    yield from label_name(key, f"{path}.topologyKey")
+
+
 def _node_affinity(spec: Object, path: str) -> Iterator[StatusCause]:
-    for index, term in _entries(field_of(spec, _REQUIRED) or {}, "nodeSelectorTerms"):
-        for number, requirement in _entries(term, "matchExpressions"):
+    for index, term in entries(field_of(spec, _REQUIRED) or {}, "nodeSelectorTerms"):
+        for number, requirement in entries(term, "matchExpressions"):
             here = f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}].matchExpressions[{number}]"
             yield from _requirement(requirement, here)
-    for index, preferred in _entries(field_of(spec, "affinity.nodeAffinity") or {}, _PREFERRED):
+    for index, preferred in entries(field_of(spec, "affinity.nodeAffinity") or {}, _PREFERRED):
         here = f"{path}.affinity.nodeAffinity.{_PREFERRED}[{index}]"
         weight = preferred.get("weight") or 0
         if not 1 <= weight <= 100:
             yield invalid(f"{here}.weight", weight, "must be in the range 1-100")
-        for number, requirement in _entries(preferred.get("preference") or {}, "matchExpressions"):
+        for number, requirement in entries(preferred.get("preference") or {}, "matchExpressions"):
             yield from _requirement(requirement, f"{here}.preference.matchExpressions[{number}]")
 
 
 def _requirement(requirement: Object, path: str) -> Iterator[StatusCause]:
-    operator, values = requirement.get("operator") or "", requirement.get("values") or []
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    elif operator:
-        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from _report(qualified_name_problem, requirement.get("key") or "", f"{path}.key")
-
-
-def _container(container: Object, volumes: list[str], path: str) -> Iterator[StatusCause]:
-    yield from _report(label_problem, container.get("name") or "", f"{path}.name")
-    ports: list[str] = []
-    for index, port in _entries(container, "ports"):
-        here = f"{path}.ports[{index}]"
-        yield from _port(port, here, ports)
-        ports.append(port.get("name") or "")
-    for index, variable in _entries(container, "env"):
-        if variable.get("value") and variable.get("valueFrom"):
-            here = f"{path}.env[{index}].valueFrom"
-            yield invalid(here, "", "may not be specified when `value` is not empty")
-    points: list[str] = []
-    for index, mount in _entries(container, "volumeMounts"):
-        here, name, point = f"{path}.volumeMounts[{index}]", mount.get("name") or "", mount.get("mountPath")
-        if name and name not in volumes:
-            yield not_found(f"{here}.name", name)
-        if point and point in points:
-            yield invalid(f"{here}.mountPath", point, "must be unique")
-        points.append(point or "")
-    yield from validate_requirements(container.get("resources"), f"{path}.resources")
-
-
-def _port(port: Object, path: str, names: list[str]) -> Iterator[StatusCause]:
-    if name := port.get("name"):
-        problems = tuple(port_name(name, f"{path}.name"))
-        yield from problems
-        if not problems and name in names:
-            yield duplicate(f"{path}.name", name)
-    for field in ("containerPort", "hostPort"):
-        number = port.get(field)
-        if number:
-            yield from port_number(number, f"{path}.{field}")
+    yield from requirement_values(requirement, path, compared=True)
+    yield from report(qualified_name_problem, requirement.get("key") or "", f"{path}.key")
 
 
 def _toleration(toleration: Object, path: str) -> Iterator[StatusCause]:
     key, value = toleration.get("key") or "", toleration.get("value") or ""
     operator, effect = toleration.get("operator") or "", toleration.get("effect") or ""
     if key:
-        yield from _report(qualified_name_problem, key, f"{path}.key")
+        yield from report(qualified_name_problem, key, f"{path}.key")
     elif operator != "Exists":
         message = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", operator, message)
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator in ("", "Equal"):
-        yield from _report(label_value_problem, value, f"{path}.operator")
+        yield from report(label_value_problem, value, f"{path}.operator")
     elif operator == "Exists":
         if value:
             yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
     else:
         supported = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
         yield unsupported(f"{path}.operator", operator, *supported)
-
-
-def _report(problem: Callable[[str], str], text: str, path: str) -> Iterator[StatusCause]:
-    """Report the problem of a string, if it is not empty."""
-    if text and (found := problem(text)):
-        yield invalid(path, text, found)
-
-
-def _entries(holder: Object, name: str) -> Iterator[tuple[int, Any]]:
-    return ((index, entry) for index, entry in enumerate(holder.get(name) or ()) if entry is not None)
 
 
 _CONTAINERS = ("containers", "initContainers")

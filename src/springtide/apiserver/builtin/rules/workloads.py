@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from springtide.apiserver.builtin.rules.selectors import label_name, label_selector, labels
 from springtide.apiserver.builtin.validation import AT_LEAST_ZERO, ObjectRule, field_of, without_fields
 from springtide.apiserver.field_errors import GoStruct, forbidden, invalid, required, unsupported
 from springtide.apiserver.names import label_problem
@@ -86,6 +87,18 @@ def never_decreases(name: str) -> ObjectRule:
     return rule
 
 
+def template_metadata(path: str) -> ObjectRule:
+    """Return a rule: the labels and annotations of the pod template at a path must be valid."""
+
+    def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
+        metadata = field_of(item, f"{path}.metadata") or {}
+        yield from labels(metadata.get("labels"), f"{path}.labels")
+        for name in metadata.get("annotations") or {}:
+            yield from label_name(name.lower(), f"{path}.annotations")
+
+    return rule
+
+
 _RESTARTS = "spec.template.spec.restartPolicy"
 
 
@@ -95,8 +108,12 @@ def selector_matches_template(kind: str) -> ObjectRule:
     def rule(item: Object, old: Object | None) -> Iterator[StatusCause]:  # noqa: ARG001
         selector = field_of(item, "spec.selector")
         labels = field_of(item, "spec.template.metadata.labels") or {}
+        problems = tuple(label_selector(selector, "spec.selector"))
+        yield from problems
         if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
             yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
+        elif problems:
+            yield invalid("spec.selector", selector, "invalid label selector")
         elif selector is None or not selector_of(selector).matches(labels):
             message = "`selector` does not match template `labels`"
             yield invalid("spec.template.metadata.labels", labels or None, message)
@@ -142,7 +159,7 @@ def deployment_strategy(item: Object, old: Object | None) -> Iterator[StatusCaus
     strategy, path = field_of(item, "spec.strategy") or {}, "spec.strategy"
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("Recreate", "RollingUpdate"):
-        yield unsupported(path, _strategy(strategy), "Recreate", "RollingUpdate")
+        yield unsupported(path, _struct(strategy), "Recreate", "RollingUpdate")
     elif kind == "Recreate" and rolling is not None:
         yield forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
     elif rolling is not None:
@@ -163,7 +180,7 @@ def daemon_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCaus
     strategy, path = field_of(item, "spec.updateStrategy") or {}, "spec.updateStrategy"
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("RollingUpdate", "OnDelete"):
-        yield unsupported(path, _strategy(strategy), "RollingUpdate", "OnDelete")
+        yield unsupported(path, _struct(strategy), "RollingUpdate", "OnDelete")
     elif kind == "RollingUpdate" and rolling is not None:
         unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
         for check in (validate_int_or_percent, validate_at_most_100_percent):
@@ -176,7 +193,7 @@ def daemon_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCaus
             yield required(f"{path}.rollingUpdate.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
-def _strategy(strategy: Object) -> GoStruct:
+def _struct(strategy: Object) -> GoStruct:
     return GoStruct(strategy, type="", rollingUpdate=None)
 
 
@@ -188,12 +205,16 @@ def stateful_set_strategy(item: Object, old: Object | None) -> Iterator[StatusCa
         yield invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("RollingUpdate", "OnDelete"):
-        yield invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
+        yield invalid("spec.updateStrategy", _struct(strategy), "must be 'RollingUpdate' or 'OnDelete'")
     elif kind == "OnDelete" and rolling is not None:
         path = "spec.updateStrategy.rollingUpdate"
-        yield invalid(path, rolling, "only allowed for updateStrategy 'RollingUpdate'")
+        shown = GoStruct(rolling, partition=None, maxUnavailable=None)
+        yield invalid(path, shown, "only allowed for updateStrategy 'RollingUpdate'")
     elif rolling is not None and (rolling.get("partition") or 0) < 0:
         yield invalid("spec.updateStrategy.rollingUpdate.partition", rolling["partition"], AT_LEAST_ZERO)
+    start = field_of(spec, "ordinals.start") or 0
+    if start < 0:
+        yield invalid("spec.ordinals.start", start, AT_LEAST_ZERO)
     service = spec.get("serviceName")
     if service and (problem := label_problem(service)):
         yield invalid("spec.serviceName", service, problem)
