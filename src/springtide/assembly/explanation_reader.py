@@ -67,6 +67,7 @@ async def read_explanation_input(
         unknown=tuple(reader.unknown),
         unseen=frozenset(reader.unseen),
         present=time == now,
+        read_at=now,
     )
 
 

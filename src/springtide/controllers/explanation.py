@@ -183,6 +183,8 @@ class ExplanationInput:
     """Kinds that could not be listed, so that none of their objects is reported as missing."""
     present: bool = True
     """Whether `at` is the time at which the status was read, so that the two can be compared."""
+    read_at: int | None = None
+    """When the status and the target were read, where `at` is another time and that is known."""
 
     @property
     def subject(self) -> ExplainedObject:
