@@ -52,6 +52,33 @@ def api_versions_of(kind: str) -> list[str]:
     ]
 
 
+_KINDS_OF_OTHERS: dict[str, tuple[str, ...]] = {
+    "Grant": ("crossplane.io", "mariadb.com", "services.k8s.aws", "upbound.io"),
+    "NodeClass": ("eks.amazonaws.com",),
+    "NodePool": (
+        "cattle.io",
+        "crossplane.io",
+        "gke.io",
+        "hypershift.openshift.io",
+        "openyurt.io",
+        "run.ai",
+        "upbound.io",
+    ),
+    "ProvisioningRequest": ("clcm.openshift.io", "oran.org"),
+}
+"""Domains of API groups of other projects that have a kind of the same name."""
+
+
+def is_of_another_project(group: str, kind: str) -> bool:
+    """Return whether a kind that has the name of one of ours is known to be another project's."""
+    return any(group == domain or group.endswith(f".{domain}") for domain in _KINDS_OF_OTHERS.get(kind, ()))
+
+
+def is_builtin(kind: str) -> bool:
+    """Return whether all kinds of this name are defined by Kubernetes or other projects."""
+    return all(candidate.builtin for candidate in KINDS if candidate.kind == kind)
+
+
 def nearest_kind(kind: str) -> str | None:
     """Find the kind that a misspelt name means."""
     return nearest(kind, dict.fromkeys(candidate.kind for candidate in KINDS))
