@@ -233,3 +233,34 @@ _OWNERSHIPS: dict[tuple[str, str], Ownership] = {
     **{(kind.group, kind.kind): _ALWAYS for kind in KINDS if not kind.builtin},
     **_SHARED,
 }
+
+
+WITHOUT_CONTROLLER = frozenset(
+    {
+        ("autoscaling.x-k8s.io", "CapacityBuffer"),
+        ("autoscaling.x-k8s.io", "ProvisioningClass"),
+        ("autoscaling.x-k8s.io", "ProvisioningRequest"),
+        ("karpenter.sh", "NodeClaim"),
+        ("karpenter.sh", "NodePool"),
+        ("springtide.dev", "NodeClass"),
+    }
+)
+"""Group and kind of the objects that Springtide would own, and on which none of its controllers acts yet.
+
+Validating a manifest must not import the controllers; a test compares this with what they watch.
+"""
+
+
+def missing_effect(item: Mapping[str, Any]) -> str:
+    """Say what an object would not do although it is valid and ours; empty for all others."""
+    api_version, kind = _string_at(item, "apiVersion"), _string_at(item, "kind")
+    if (api_version.rpartition("/")[0], kind) in WITHOUT_CONTROLLER and owned(item):
+        return no_controller(kind)
+    if kind == "MetricsProducer" and _at(item, "spec", "pendingCapacity") is not None and owned(item):
+        return "no controller computes `pendingCapacity` yet: such a MetricsProducer exports no metric"
+    return ""
+
+
+def no_controller(kind: str) -> str:
+    """Say that no controller acts on a kind."""
+    return f"no controller acts on {kind} yet: such objects are only validated and stored"

@@ -23,7 +23,7 @@ from springtide.cli.options import (
     sources_argument,
 )
 from springtide.cli.pictures.formatting import printable
-from springtide.cli.sources import read_and_check
+from springtide.cli.sources import note_missing_effects, read_and_check
 
 
 @click.command("preview")
@@ -92,6 +92,7 @@ def command(
         drawn = [forecast for _, forecast in forecasts]
         _write(_picture(drawn, output, zone=tz, now=checked.present, title=title))
     _show_unshown(found)
+    note_missing_effects(found)
     if output == "text":
         _note_timeless(found, forecasts)
     raise SystemExit(found.exit_code(strict=False))
