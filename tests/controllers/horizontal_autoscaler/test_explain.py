@@ -15,7 +15,7 @@ from springtide.controllers.conflicts import AutoscalerRecord
 from springtide.controllers.decision import ObservedScale
 from springtide.controllers.explanation import TargetState
 from springtide.controllers.horizontal_autoscaler import forecast
-from springtide.controllers.horizontal_autoscaler.decide import decide
+from springtide.controllers.horizontal_autoscaler.decide import decide, decide_not_scalable
 from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
 from springtide.scaling import RecommendationSteps, ReplicaHistory
 
@@ -377,3 +377,31 @@ def test_incomplete_search_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert len(explanation.next) < 5
     assert "was given up" in explanation.next_unknown
+
+
+def test_without_metrics_nothing_is_wanted() -> None:
+    idle = WEB[: WEB.index("  metrics:")]
+    explanation = explained(idle, status=status(text=idle), target=DEPLOYMENT)
+    assert (explanation.headline, dict(explanation.wants)) == ("nothing: it has no metrics", {"replicas": None})
+    assert stops(explanation) == ["Active is False"]
+    assert explained(idle).headline == "nothing: it has no metrics"
+
+
+GONE = TargetState("Deployment `web`", trouble="there is no Deployment `web` in namespace shop")
+MISTYPED = WEB.replace("peak", "peek")
+
+
+def test_missing_target_and_mistyped_metric_are_both_told() -> None:
+    unread = explained(MISTYPED, PEAK, target=GONE)
+    assert stops(unread)[1:] == [
+        "Deployment `web` cannot be scaled",
+        '`karpenter_scheduled_capacity{name="peek"}` cannot be read',
+    ]
+    assert unread.stopped[-1].why == "there is no MetricsProducer `peek` (did you mean peak?)"
+    missing = MissingMetric("NoSample", "no such series")
+    decision = decide_not_scalable(spec(MISTYPED), "NotFound", "no such Deployment", [missing], parse_instant(MONDAY))
+    reported = explained(MISTYPED, PEAK, target=GONE, status=written(decision))
+    assert [(one.what, one.why) for one in reported.stopped[:2]] == [
+        ("Active is False", "no such series"),
+        ("AbleToScale is False", "no such Deployment"),
+    ]

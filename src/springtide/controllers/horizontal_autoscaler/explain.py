@@ -9,8 +9,10 @@ from fractions import Fraction
 from springtide.apis.forecast import format_instant
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, PrometheusMetricSource
 from springtide.apis.scheduled.cross_object_checks import query_reads
+from springtide.apis.schema import nearest
 from springtide.controllers.decision import ObservedScale
 from springtide.controllers.explanation import (
+    Blocker,
     Explanation,
     ExplanationInput,
     common_blockers,
@@ -24,6 +26,7 @@ from springtide.controllers.horizontal_autoscaler.decide import CONFLICT_REMEDY,
 from springtide.controllers.horizontal_autoscaler.forecast import (
     ReplicaForecast,
     forecast_replicas,
+    missing_producers,
     producers,
     schedule_read_by,
     schedule_values,
@@ -42,18 +45,21 @@ def explain_autoscaler(facts: ExplanationInput) -> Explanation:
     autoscaler = view if isinstance(view, HorizontalAutoscaler) else None
     ahead = forecast_replicas(facts, autoscaler) if autoscaler is not None and facts.object.sound else ReplicaForecast()
     reported = facts.status.get("desiredReplicas") if facts.present else None
-    desired = reported if isinstance(reported, int) else ahead.wants
+    idle = autoscaler is not None and not autoscaler.spec.metrics
+    desired = None if idle else reported if isinstance(reported, int) else ahead.wants
+    unknown = "nothing: it has no metrics" if idle else facts.not_known
     return Explanation(
         subject=facts.subject,
         zone=ahead.coming[0].zone if ahead.coming else facts.default_zone,
         wants={"replicas": desired},
-        headline=facts.not_known if desired is None else f"{desired} replica{'' if desired == 1 else 's'}",
+        headline=unknown if desired is None else f"{desired} replica{'' if desired == 1 else 's'}",
         because=tuple(_because(facts, autoscaler)) if autoscaler is not None else (),
         next=ahead.coming,
         next_unknown=ahead.unknown,
         stopped=(
             *common_blockers(facts, "horizontal-autoscaler"),
             *target_blockers(facts),
+            *(_metric_blockers(facts, autoscaler) if autoscaler is not None else ()),
             *conflict_blockers(facts, lambda _: CONFLICT_REMEDY),
         ),
         conditions=facts.conditions,
@@ -64,6 +70,17 @@ def explain_autoscaler(facts: ExplanationInput) -> Explanation:
             *facts.unknown,
         ),
     )
+
+
+def _metric_blockers(facts: ExplanationInput, autoscaler: HorizontalAutoscaler) -> Iterator[Blocker]:
+    """Report metrics of producers that do not exist, unless the controller has reported about its metrics."""
+    if facts.present and any(one.type == "Active" and one.status != "Unknown" for one in facts.conditions):
+        return
+    for source in sources_of(autoscaler.spec):
+        for name in missing_producers(source, facts):
+            close = nearest(name, [one.name for one in facts.others if one.kind.kind == "MetricsProducer"])
+            hint = f" (did you mean {close}?)" if close is not None else ""
+            yield Blocker(f"`{source.query}` cannot be read", f"there is no MetricsProducer `{name}`{hint}")
 
 
 def _because(facts: ExplanationInput, autoscaler: HorizontalAutoscaler) -> Iterator[str]:

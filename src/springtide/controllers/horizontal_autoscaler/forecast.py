@@ -159,11 +159,18 @@ def _followed_schedule(source: PrometheusMetricSource, facts: ExplanationInput) 
     return FollowedSchedule(source, producer, values)
 
 
+def missing_producers(source: PrometheusMetricSource, facts: ExplanationInput) -> list[str]:
+    """Name the producers that a metric reads and that do not exist."""
+    if "MetricsProducer" in facts.unseen:
+        return []
+    known = {(one.namespace, one.name) for one in facts.others if one.kind.kind == "MetricsProducer"}
+    named = dict.fromkeys(producers_named_in(source.query, facts.object.namespace))
+    return [name for namespace, name in named if (namespace, name) not in known]
+
+
 def _why_unknown(source: PrometheusMetricSource, facts: ExplanationInput) -> str:
-    known = {(one.metadata.namespace or "default", one.metadata.name) for one in producers(facts)}
-    named = producers_named_in(source.query, facts.object.namespace)
-    missing = [name for namespace, name in named if (namespace, name) not in known]
-    if missing and "MetricsProducer" not in facts.unseen:
+    missing = missing_producers(source, facts)
+    if missing:
         return f"no MetricsProducer `{missing[0]}` exists, so the next change is unknown"
     return f"`{source.query}` is not just the schedule of one MetricsProducer, so the next change is unknown"
 
