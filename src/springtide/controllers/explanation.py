@@ -174,6 +174,8 @@ class ExplanationInput:
     default_zone: str = "UTC"
     others: tuple[LoadedObject, ...] = ()
     """Other Calendars, Grants, producers and autoscalers that may concern the object."""
+    scalers: tuple[ExplanationInput, ...] = ()
+    """The same for each object that scales this one, where this one has no explanation of its own."""
     target: TargetState | None = None
     events: tuple[PastEvent, ...] = ()
     paused: str = ""
