@@ -13,6 +13,7 @@ from tests.apis.crd_server import admit, plain_schema, schemas
 
 from springtide.apis.crds import Flavour, all_crds, crd_files
 from springtide.apis.meta.times import parse_instant
+from springtide.apis.meta.types import PAUSED_ANNOTATION
 from springtide.apis.yaml import Document, read
 from springtide.apiserver import builtin
 from springtide.apiserver.http.tables.cells import AgeFormatter
@@ -141,6 +142,7 @@ CRON = {
                 "NEXT": "2026-06-05T18:00:00Z",
                 "LAST": "30m",
                 "READY": "True",
+                "Paused": None,
                 "AGE": "60m",
                 "Message": "HorizontalPodAutoscaler `shop` scales it too",
             },
@@ -172,6 +174,7 @@ CRON = {
                 "Next": "2026-12-18",
                 "Ready": "True",
                 "Active": "False",
+                "Paused": None,
                 "Age": None,
                 "Message": None,
             },
@@ -194,6 +197,7 @@ CRON = {
                 "Next": None,
                 "Ready": "False",
                 "Active": "Unknown",
+                "Paused": None,
                 "Age": None,
                 "Message": "not known: no zone Moon/Base",
             },
@@ -206,8 +210,15 @@ CRON = {
                 "metadata": {"name": "team-a"},
                 "status": {"conditions": [{"type": "Ready", "status": "False", "message": "urls[0]: not a URL"}]},
             },
-            {"Namespaces": None, "Ready": "False", "Age": None, "Message": "urls[0]: not a URL"},
+            {"Namespaces": None, "Ready": "False", "Paused": None, "Age": None, "Message": "urls[0]: not a URL"},
             id="a-grant-with-an-error",
+        ),
+        pytest.param(
+            "Grant",
+            Flavour.EXTENDED,
+            {"metadata": {"name": "team-a", "annotations": {PAUSED_ANNOTATION: "true"}}},
+            {"Namespaces": None, "Ready": None, "Paused": "true", "Age": None, "Message": None},
+            id="a-paused-object",
         ),
     ],
 )

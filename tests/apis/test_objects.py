@@ -73,6 +73,21 @@ def test_members_of_a_list_are_objects_with_their_own_places() -> None:
             id="a version that does not exist",
         ),
         pytest.param(
+            PRODUCER.replace("autoscaling.karpenter.sh", "springtide.dev"),
+            [(1, 1, "apiVersion", "write autoscaling.karpenter.sh/v1alpha1")],
+            id="another group of ours",
+        ),
+        pytest.param(
+            "apiVersion: example.com/v1\nkind: NodePool\nmetadata: {name: a}\n",
+            [(1, 1, "apiVersion", "write karpenter.sh/v1 or karpenter.sh/v1beta1")],
+            id="a group that no project is known to have",
+        ),
+        pytest.param(
+            "apiVersion: autoscaling/v2\nkind: CapacityBuffer\nmetadata: {name: a}\n",
+            [(1, 1, "apiVersion", "write autoscaling.x-k8s.io/v1beta1 or autoscaling.x-k8s.io/v1alpha1")],
+            id="a group of Kubernetes",
+        ),
+        pytest.param(
             PRODUCER.replace("  name: a", "  labels: {}"),
             [(3, 1, "metadata.name", "every object needs a name")],
             id="no name",
@@ -109,6 +124,18 @@ def test_what_is_wrong_with_the_object_as_a_whole(text: str, expected: list[Any]
         pytest.param("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n", id="kind of another project"),
         pytest.param(
             "apiVersion: policy.example.com/v1\nkind: Job\nmetadata: {name: a}\n", id="same name, other group"
+        ),
+        *(
+            pytest.param(f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\n", id=f"{kind} of {project}")
+            for project, api_version, kind in (
+                ("HyperShift", "hypershift.openshift.io/v1beta1", "NodePool"),
+                ("GKE", "container.gke.io/v1", "NodePool"),
+                ("EKS", "eks.amazonaws.com/v1", "NodeClass"),
+                ("Crossplane", "postgresql.sql.crossplane.io/v1alpha1", "Grant"),
+                ("MariaDB", "k8s.mariadb.com/v1alpha1", "Grant"),
+                ("O-RAN", "o2ims.provisioning.oran.org/v1alpha1", "ProvisioningRequest"),
+                ("Longhorn", "longhorn.io/v1beta2", "Node"),
+            )
         ),
         pytest.param(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", id="a built-in kind that we do not read"

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.apis.karpenter.samples import beta_pool, node_pool
 
-from springtide.apis.scheme import KINDS, owned, ownership_of
+from springtide.apis.scheme import KINDS, WITHOUT_CONTROLLER, missing_effect, owned, ownership_of
+from springtide.controllers import CONTROLLERS
 
 XK8S = "autoscaling.x-k8s.io"
 CHECKING = "check-capacity.autoscaling.x-k8s.io"
@@ -137,3 +138,50 @@ JSON = st.recursive(
 def test_no_object_is_too_strange_to_be_asked_about(head: tuple[str, str], metadata: Any, spec: Any) -> None:
     """Controllers and webhooks ask before anything is known about the object."""
     assert owned({"apiVersion": head[0], "kind": head[1], "metadata": metadata, "spec": spec}) in (True, False)
+
+
+def test_kinds_without_a_controller_are_those_that_no_controller_watches() -> None:
+    watched = {
+        (watch.cached.selection.resource.group, watch.cached.selection.resource.kind)
+        for controller in CONTROLLERS
+        for watch in controller.watches
+    }
+    ours = {(kind.group, kind.kind) for kind in KINDS if ownership_of(kind.group, kind.kind).expression != "false"}
+    assert ours - watched == WITHOUT_CONTROLLER
+
+
+@pytest.mark.parametrize(
+    ("item", "noted"),
+    [
+        pytest.param(pool(group="springtide.dev", kind="NodeClass", name="a"), "acts on NodePool yet", id="our pool"),
+        pytest.param(pool(group="karpenter.k8s.aws", kind="EC2NodeClass", name="a"), "", id="pool of Karpenter"),
+        pytest.param(request(CHECKING), "acts on ProvisioningRequest yet", id="our request"),
+        pytest.param(request("example.com/class"), "", id="request of another class"),
+        pytest.param(buffer(), "acts on CapacityBuffer yet", id="our buffer"),
+        pytest.param(buffer(provisioningStrategy="example.com/s"), "", id="buffer of another strategy"),
+        pytest.param(
+            {
+                "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+                "kind": "MetricsProducer",
+                "spec": {"pendingCapacity": {"nodeSelector": {"a": "b"}}},
+            },
+            "computes `pendingCapacity` yet",
+            id="producer of pending capacity",
+        ),
+        pytest.param(
+            {
+                "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+                "kind": "MetricsProducer",
+                "spec": {"schedule": {"defaultReplicas": 1}},
+            },
+            "",
+            id="producer of a schedule",
+        ),
+        pytest.param({"apiVersion": "apps/v1", "kind": "Deployment"}, "", id="built-in kind"),
+        pytest.param({"apiVersion": 1, "kind": ["NodePool"]}, "", id="malformed"),
+    ],
+)
+def test_objects_that_nothing_acts_on_are_noted(item: dict[str, Any], noted: str) -> None:
+    found = missing_effect(item)
+    assert noted in found
+    assert bool(found) is bool(noted)

@@ -28,7 +28,7 @@ _WALL = WallClock()
 _TOKEN = "of-the-tests"
 _WRITE = Write("the tests")
 _PLURALS = {"CronFederatedHPA": "cronfederatedhpas", "FederatedHPA": "federatedhpas"}
-_CLUSTER_WIDE = ("Namespace", "Calendar", "Grant")
+_CLUSTER_WIDE = ("Namespace", "Calendar", "Grant", "Node", "NodeClaim", "NodePool")
 
 
 @contextmanager

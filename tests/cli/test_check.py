@@ -136,3 +136,16 @@ def test_control_characters_are_escaped(run: Run, write: Write, output: str) -> 
     assert "[2J" in shown
     assert not set("\x1b\x9b\u202e\r") & set(shown)
     assert not [line for line in shown.splitlines() if line.startswith("::error::forged")]
+
+
+@pytest.mark.parametrize("output", ["text", "json", "github"])
+def test_kinds_without_controller_are_noted_once(run: Run, output: str) -> None:
+    machines = (
+        "{apiVersion: springtide.dev/v1alpha1, kind: NodeClass, metadata: {name: NAME}, spec: {provider: simulated}}"
+    )
+    text = f"{machines.replace('NAME', 'a')}\n---\n{machines.replace('NAME', 'b')}\n"
+    result = run("check", "-", "--strict", "-o", output, input=text)
+    note = "note: no controller acts on NodeClass yet: such objects are only validated and stored\n"
+    assert result.exit_code == 0
+    assert result.stderr.count(note) == 1
+    assert "NodeClass" not in result.stdout

@@ -211,3 +211,11 @@ spec:
     output = run("convert", "-", input=text).stderr.splitlines()
     assert [line.split(" ")[0] for line in output] == ["<stdin>:5:", "<stdin>:9:"]
     assert "spec.scheduleSpec.behaviors[0].start.weekdays" in output[1]
+
+
+def test_kinds_of_ours_in_a_wrong_group_are_errors(run: Run) -> None:
+    text = "apiVersion: springtide.dev/v1alpha1\nkind: MetricsProducer\nmetadata: {name: a}\n"
+    result = run("convert", "-", input=text)
+    assert (result.exit_code, result.stdout) == (1, text)
+    assert "there is no MetricsProducer in springtide.dev/v1alpha1" in result.stderr
+    assert "write autoscaling.karpenter.sh/v1alpha1" in result.stderr

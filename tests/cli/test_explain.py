@@ -170,7 +170,10 @@ spec:
 status:
   desiredReplicas: 8
   conditions:
-  - {type: AbleToScale, status: "False", reason: Held, message: "fewer than 8 not before 2026-11-16T11:34:00Z"}
+  - type: AbleToScale
+    status: "False"
+    reason: ScaleDownStabilized
+    message: fewer than 8 not before 2026-11-16T11:34:00Z
 ---
 apiVersion: autoscaling.karmada.io/v1alpha1
 kind: CronFederatedHPA
@@ -216,6 +219,11 @@ spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: other}
   minReplicas: 3
   maxReplicas: 20
+status:
+  desiredReplicas: 0
+  conditions:
+  - {type: AbleToScale, status: "False", reason: FailedGetScale, message: the scale cannot be read}
+  - {type: ScalingLimited, status: "False", reason: DesiredWithinRange, message: within the range}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -226,6 +234,26 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: "web:1"}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: other, namespace: shop}
+spec:
+  replicas: 8
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: other, image: "web:1"}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: idle, namespace: shop}
+spec:
+  replicas: 8
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: idle, image: "web:1"}]}
 """
 
 
@@ -281,12 +309,23 @@ def test_an_autoscaler_with_its_target_and_stabilization(explained: Callable[[st
     assert document["wants"] == {"replicas": 8}
     assert "Deployment `web` has 8 replicas, 0 of them exist" in document["because"]
     assert [stop["until"] for stop in document["stopped"]] == ["2026-11-16T11:34:00Z"]
-    assert document["next"][0] == {
-        "at": "2026-11-16T17:00:00Z",
-        "value": 2,
-        "lane": "replicas",
-        "because": "window of behaviour `day` over (18:00 Europe/Berlin): back to the default of 2",
-    }
+    query = '`karpenter_scheduled_capacity{name="peak"}`'
+    assert document["next"][:2] == [
+        {
+            "at": "2026-11-16T11:34:00Z",
+            "value": 6,
+            "lane": "replicas",
+            "because": f"{query} is 6, at 1 for each replica: 6 replicas,"
+            " delayed by the stabilization window of scaleDown",
+        },
+        {
+            "at": "2026-11-16T17:05:00Z",
+            "value": 2,
+            "lane": "replicas",
+            "because": "window of behaviour `day` over (18:00 Europe/Berlin): back to the default of 2,"
+            " delayed by the stabilization window of scaleDown",
+        },
+    ]
 
 
 def test_paused_rules_that_set_bounds(explained: Callable[[str], dict[str, Any]]) -> None:
@@ -366,7 +405,7 @@ def test_text_uses_the_width_of_the_terminal(
         pytest.param("metricsproducer", "'metricsproducer' is not KIND/NAME", id="no name"),
         pytest.param("metricsproducer/peek", "did you mean peak?", id="a wrong name"),
         pytest.param("metricproducer/peak", "did you mean metricsproducer", id="a wrong kind"),
-        pytest.param("deploy/web", "a Deployment cannot be explained; these can: metricsproducer", id="another kind"),
+        pytest.param("ns/shop", "a Namespace cannot be explained; these can: metricsproducer", id="another kind"),
     ],
 )
 def test_unknown_names_suggest_similar_ones(explain: Run, name: str, message: str) -> None:
@@ -405,3 +444,55 @@ def test_forbidden_kinds_are_noted(explained: Callable[[str], dict[str, Any]], m
         "grants are not considered",
         "events are not considered",
     ]
+
+
+def test_workload_is_explained_by_its_autoscaler(explained: Callable[[str], dict[str, Any]]) -> None:
+    scaled, autoscaler = explained("deployment/web"), explained("horizontalautoscaler/web")
+    assert scaled["wants"] == autoscaler["wants"] == {"replicas": 8}
+    assert scaled["because"][0] == "HorizontalAutoscaler `web` sets its replicas"
+    assert set(autoscaler["because"]) < set(scaled["because"])
+    assert [scaled[key] for key in ("next", "nextUnknown", "stopped")] == [
+        autoscaler[key] for key in ("next", "nextUnknown", "stopped")
+    ]
+    assert scaled["notes"] == ["`springtide explain horizontalautoscaler/web -n shop` says more about it"]
+    assert scaled.keys() == autoscaler.keys()
+
+
+def test_foreign_autoscaler_is_explained_by_the_rules_that_move_its_bounds(
+    explained: Callable[[str], dict[str, Any]], explain: Run
+) -> None:
+    moved, rules = explained("hpa/web"), explained("cronfederatedhpa/nightly")
+    assert moved["because"][:2] == [
+        "CronFederatedHPA `nightly` sets its bounds",
+        "it scales Deployment `other` between 3 and 20 replicas",
+    ]
+    assert moved["next"] == rules["next"] != []
+    assert "wants       a minimum of 5, as CronFederatedHPA `nightly` says\n" in explain("hpa/web").stdout
+    assert moved["stopped"] == [
+        *rules["stopped"],
+        {"what": "AbleToScale is False", "why": "the scale cannot be read", "until": None},
+    ]
+
+
+def test_workload_of_a_foreign_autoscaler_names_the_rules_too(explained: Callable[[str], dict[str, Any]]) -> None:
+    scaled = explained("deployment/other")
+    assert scaled["because"][0] == "HorizontalPodAutoscaler `web` sets its replicas"
+    assert "CronFederatedHPA `nightly` sets its bounds" in scaled["because"]
+    assert scaled["next"] == explained("hpa/web")["next"]
+
+
+def test_workload_without_autoscaler(explained: Callable[[str], dict[str, Any]], explain: Run) -> None:
+    idle = explained("deployment/idle")
+    assert (idle["wants"], idle["next"], idle["stopped"]) == ({}, [], [])
+    assert "wants       what it is set to: nothing scales it\n" in explain("deployment/idle").stdout
+
+
+def test_calendar_is_explained_by_its_days_and_its_users(explained: Callable[[str], dict[str, Any]]) -> None:
+    calendar = explained("calendar/closed")
+    assert calendar["wants"] == {"active": False}
+    assert calendar["because"] == ["the next day in the calendar is 2026-11-17 (Europe/Berlin)"]
+    assert [(one["at"], one["value"], one["lane"]) for one in calendar["next"]] == [
+        ("2026-11-16T23:00:00Z", True, "active"),
+        ("2026-11-17T23:00:00Z", False, "active"),
+    ]
+    assert calendar["notes"] == ["MetricsProducer `peak` in namespace shop depends on its days"]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.api_server import served_objects
 from tests.cli.conftest import Run
+
+from springtide.assembly.cluster_reader import ReadableCluster
+from springtide.cluster.errors import Forbidden
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BY_REASON = EXAMPLES / "budgets-by-reason.yaml"
@@ -178,3 +183,106 @@ def test_a_disruption_of_another_type_blocks(run: Run, disruption: str) -> None:
     result = run("explain-budget", "-", *AT, "-o", "json", input=text)
     (pool,) = json.loads(result.stdout)["pools"]
     assert {found["limit"] for found in pool["reasons"].values()} == {0}
+
+
+POOL = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: NAME}
+spec:
+  template: {spec: {requirements: [], nodeClassRef: {group: springtide.dev, kind: NodeClass, name: a}}}
+  disruption: {budgets: [{nodes: "50%", calendars: [{name: freeze, mode: Only}]}, {nodes: "60%"}]}
+"""
+NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: NAME, labels: {karpenter.sh/nodepool: spot, karpenter.sh/initialized: "true"}}
+spec: {taints: TAINTS}
+status: {conditions: [{type: Ready, status: "READY"}]}
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: NAME}
+spec: {requirements: [], nodeClassRef: {group: springtide.dev, kind: NodeClass, name: a}}
+status:
+  nodeName: NAME
+  conditions:
+  - {type: DisruptionReason, status: "True", reason: Drifted, lastTransitionTime: "2026-11-16T11:00:00Z", message: ""}
+"""
+FREEZE = """
+apiVersion: springtide.dev/v1alpha1
+kind: Calendar
+metadata: {name: freeze}
+spec: {dates: ["2026-11-17"]}
+"""
+
+
+def machine(name: str, taints: str = "[]", ready: str = "True") -> str:
+    return NODE.replace("NAME", name).replace("TAINTS", taints).replace("READY", ready)
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    tainted = "[{key: karpenter.sh/disrupted, effect: NoSchedule}]"
+    objects = [
+        POOL.replace("NAME", "spot"),
+        POOL.replace("NAME", "other"),
+        FREEZE,
+        *(machine(f"fine-{number}") for number in range(8)),
+        machine("drifted", tainted),
+        machine("broken", ready="False"),
+    ]
+    with served_objects(tmp_path_factory.mktemp("cluster"), "---".join(objects)) as path:
+        yield path
+
+
+def test_nodes_of_a_cluster_are_counted(run: Run, kubeconfig: Path) -> None:
+    now = ("--at", "2026-11-16T12:00:00Z")
+    result = run("explain-budget", "nodepool/spot", "--kubeconfig", kubeconfig, *now, "-o", "json")
+    (pool,) = json.loads(result.stdout)["pools"]
+    assert result.exit_code == 0
+    assert (pool["name"], pool["nodes"]) == ("spot", 10)
+    drifted = pool["reasons"]["Drifted"]
+    assert [drifted[key] for key in ("limit", "consuming", "allowed", "budget")] == [6, 2, 4, 1]
+    assert "1 disrupted, 1 not ready" in drifted["because"]
+    # The calendar is that of the cluster.
+    assert drifted["next"] == {"at": "2026-11-17T00:00:00Z", "limit": 5}
+
+
+def test_all_pools_of_a_cluster_are_explained(run: Run, kubeconfig: Path) -> None:
+    result = run("explain-budget", "--kubeconfig", kubeconfig, "--disrupting", "empty=3", "-o", "json")
+    pools = json.loads(result.stdout)["pools"]
+    assert [(pool["name"], pool["nodes"]) for pool in pools] == [("other", 0), ("spot", 10)]
+    assert [pool["reasons"]["Empty"]["consuming"] for pool in pools] == [3, 4]
+
+
+def test_nothing_is_counted_where_nodes_are_given(run: Run, kubeconfig: Path) -> None:
+    result = run("explain-budget", "nodepool/spot", "--kubeconfig", kubeconfig, "--nodes", "20", "-o", "json")
+    (pool,) = json.loads(result.stdout)["pools"]
+    assert (pool["nodes"], pool["reasons"]["Empty"]["consuming"]) == (20, 0)
+
+
+def test_a_pool_that_the_cluster_does_not_have(run: Run, kubeconfig: Path) -> None:
+    result = run("explain-budget", "nodepool/sport", "--kubeconfig", kubeconfig)
+    assert result.exit_code == 2
+    assert "did you mean spot?" in result.stderr
+
+
+def test_nodes_that_may_not_be_read(run: Run, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = ReadableCluster.list
+
+    async def refused(self: ReadableCluster, resource: Any, *more: Any, **options: Any) -> Any:
+        if resource.kind == "Node":
+            raise Forbidden("nodes is forbidden")
+        return await listed(self, resource, *more, **options)
+
+    monkeypatch.setattr(ReadableCluster, "list", refused)
+    result = run("explain-budget", "nodepool/spot", "--kubeconfig", kubeconfig)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the nodes cannot be counted: nodes is forbidden; --nodes says how many there are" in result.stderr
+
+
+def test_files_need_a_number_of_nodes(run: Run) -> None:
+    result = run("explain-budget", BY_REASON)
+    assert result.exit_code == 2
+    assert "--nodes is missing" in result.stderr

@@ -221,3 +221,17 @@ def test_missing_holidays_are_reported_and_other_lanes_are_drawn(run: Run, monke
     assert "pip install './springtide[holidays]', in the folder with the clone" in [
         problem["hint"] for problem in calendar["problems"]
     ]
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_kinds_of_ours_in_a_wrong_group_are_errors(run: Run, output: str) -> None:
+    text = "apiVersion: springtide.dev/v1alpha1\nkind: MetricsProducer\nmetadata: {name: a}\n"
+    result = run("preview", "-", "-o", output, input=text)
+    assert result.exit_code == 1
+    assert result.stderr.count("there is no MetricsProducer in springtide.dev/v1alpha1") == 1
+
+
+@pytest.mark.parametrize("output", ["text", "json", "svg"])
+def test_kinds_without_controller_are_noted(run: Run, output: str) -> None:
+    result = run("preview", "examples/budgets-by-reason.yaml", "-o", output)
+    assert "note: no controller acts on NodePool yet" in result.stderr

@@ -83,6 +83,7 @@ def facts(
     paused: str = "",
     unknown: tuple[str, ...] = (),
     present: bool = True,
+    read_at: str | None = None,
 ) -> ExplanationInput:
     """Build facts; everything but the object is absent by default."""
     return ExplanationInput(
@@ -95,6 +96,7 @@ def facts(
         paused=paused,
         unknown=unknown,
         present=present,
+        read_at=None if read_at is None else parse_instant(read_at),
     )
 
 

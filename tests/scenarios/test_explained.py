@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
+import pytest
 from tests.controllers.horizontal_autoscaler.harness import FakeMetricReader, autoscaler, deployment, metric, node
 
 from springtide.apis.kinds import ValidationContext
@@ -166,6 +168,94 @@ def test_a_delayed_scale_down_comes_when_explain_said() -> None:
     (stop,) = held.stopped
     assert stop.what == "AbleToScale is False"
     assert _scaled(outcome, "web", held.subject.at) == [(stop.until, 2)]
+
+
+def test_a_schedule_within_the_tolerance_changes_nothing() -> None:
+    album = Album()
+    tolerant = {"scaleUp": {"tolerance": "0.1"}, "scaleDown": {"tolerance": "0.1", "stabilizationWindowSeconds": 0}}
+    outcome = _play(
+        [
+            _schedule("peak", 10, (11, 18, 30), (5, 20, 0)),
+            autoscaler(metric(), least=1, most=20, behavior=tolerant),
+            deployment(10),
+        ],
+        "8h",
+        {"1h": album.taking("HorizontalAutoscaler", "web", "web")},
+    )
+    (explanation,) = album.taken
+    assert explanation.wants["replicas"] == 10
+    # 11 replicas from 18:30 on are within the tolerance of the 10 that there are.
+    assert _foretold(explanation)[0] == (parse_instant("2026-10-24T20:00:00Z"), 5)
+    assert _scaled(outcome, "web", explanation.subject.at)[:1] == _foretold(explanation)[:1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_explain_foretells_is_what_the_controller_does(seed: int) -> None:
+    """Schedules, tolerances, windows, policies and bounds are random; the replicas are those of the simulation."""
+    random = Random(seed)
+    names = ["peak", "early"][: random.choice([1, 1, 2])]
+    schedules = [
+        _schedule(
+            name,
+            random.randint(1, 12),
+            *((random.randint(1, 24), random.randint(0, 23), random.choice([0, 1, 4, 30])) for _ in range(4)),
+        )
+        for name in names
+    ]
+    metrics = [
+        metric(f'karpenter_scheduled_capacity{{name="{name}"}}', value=random.choice([1, 1, 2, "1500m"]))
+        for name in names
+    ]
+    least = random.randint(0, 4)
+    select = random.choice(["Min", "Max"])
+    behavior = {direction: _random_rules(random, select) for direction in ("scaleUp", "scaleDown")}
+    album = Album()
+    explain_web = album.taking("HorizontalAutoscaler", "web", "web")
+    outcome = _play(
+        [
+            *schedules,
+            autoscaler(*metrics, least=least, most=least + random.randint(3, 20), behavior=behavior),
+            deployment(random.randint(1, 12)),
+        ],
+        "26h",
+        {f"{random.randint(660, 80_000)}s": explain_web for _ in range(12)},
+    )
+    end = parse_instant(START) + 26 * 3600
+    for explanation in album.taken:
+        assert explanation.next_unknown == "" or "was given up" in explanation.next_unknown
+        foretold = [change for change in _foretold(explanation) if change[0] < end]
+        done = _scaled(outcome, "web", explanation.subject.at)
+        assert done[: len(foretold)] == foretold
+        assert len(done) == len(foretold) or len(explanation.next) == len(foretold)
+    assert len(album.taken) > 5
+
+
+def _schedule(name: str, default: int, *changes: tuple[int, int, int]) -> Object:
+    """Build a producer whose value is the default, or for an hour that of each (value, hour, minute)."""
+    behaviors = [
+        {
+            "name": f"b{number}",
+            "replicas": value,
+            "priority": number,
+            "start": {"hours": hour, "minutes": minute},
+            "end": {"hours": (hour + 1) % 24, "minutes": minute},
+        }
+        for number, (value, hour, minute) in enumerate(changes)
+    ]
+    spec = {"schedule": {"timezone": "UTC", "defaultReplicas": default, "behaviors": behaviors}}
+    return {**PEAK, "metadata": {"name": name, "namespace": "shop"}, "spec": spec}
+
+
+def _random_rules(random: Random, select: str) -> Object:
+    rules: Object = {"stabilizationWindowSeconds": random.choice([0, 0, 60, 300, 600]), "selectPolicy": select}
+    if random.random() < 0.5:
+        rules["tolerance"] = random.choice(["0.1", "0.25", "0.5"])
+    if random.random() < 0.5:
+        rules["policies"] = [
+            {"type": kind, "value": random.choice([1, 2, 50]), "periodSeconds": random.choice([15, 60, 600, 1800])}
+            for kind in random.sample(["Count", "Percent"], random.randint(1, 2))
+        ]
+    return rules
 
 
 def test_rules_match_explain_and_their_history_is_shown() -> None:

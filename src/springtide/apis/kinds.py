@@ -192,6 +192,8 @@ class PrinterColumn:
 
 MESSAGE = PrinterColumn("Message", "string", '.status.conditions[?(@.status!="True")].message', extension=True)
 """The message of the first condition that is not True, for kinds whose conditions are True where all is well."""
+PAUSED = PrinterColumn("Paused", "string", r".metadata.annotations.springtide\.dev/paused", extension=True)
+"""Whether users have paused an object. A controller writes nothing to such an object, not even a condition."""
 
 
 @dataclass(frozen=True, slots=True)

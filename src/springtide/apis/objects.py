@@ -116,6 +116,15 @@ def _load(text: str, context: ValidationContext) -> Iterator[ReadResult]:
             yield _object(document, root, value, context)
 
 
+def unknown_objects(text: str) -> Iterator[UnknownObject]:
+    """Yield the objects of unknown kinds of a text; nothing is validated."""
+    for document in read_repaired(text):
+        if not isinstance(document, UnreadableDocument):
+            for root, value in members_of(document.value):
+                if isinstance(value, dict) and _find_kind(value) is None:
+                    yield _unknown_object(document, root, value, {})
+
+
 def load_tree(value: dict[str, Any], context: ValidationContext) -> LoadedObject | UnknownObject:
     """Read an object from a tree instead of a text: its problems have paths, but no position."""
     return _object(document_without_text(value), (), value, context)
@@ -146,16 +155,25 @@ def _object(document: Document, root: Path, value: Any, context: ValidationConte
         what = "a list" if isinstance(value, list) else "a single value"
         problems = (*places, error((), f"an object must be a mapping, is {what}"))
         return UnknownObject(document, root, "", "", "", problems, places)
-    api_version, kind_name = type_field(value, "apiVersion"), type_field(value, "kind")
-    found = scheme.find_kind(api_version, kind_name) if api_version and kind_name else None
+    found = _find_kind(value)
     if found is None:
-        metadata = value.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        problems = (*places, *_unknown_kind(value, api_version, kind_name))
-        return UnknownObject(
-            document, root, api_version, kind_name, name if isinstance(name, str) else "", problems, places
-        )
+        return _unknown_object(document, root, value, places)
     return _known_object(document, root, value, found, context, places)
+
+
+def _find_kind(value: dict[str, Any]) -> tuple[Kind, KindVersion] | None:
+    api_version, kind = type_field(value, "apiVersion"), type_field(value, "kind")
+    return scheme.find_kind(api_version, kind) if api_version and kind else None
+
+
+def _unknown_object(
+    document: Document, root: Path, value: dict[str, Any], places: dict[Problem, Position]
+) -> UnknownObject:
+    api_version, kind = type_field(value, "apiVersion"), type_field(value, "kind")
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    problems = (*places, *_unknown_kind(value, api_version, kind))
+    return UnknownObject(document, root, api_version, kind, name if isinstance(name, str) else "", problems, places)
 
 
 def _known_object(
@@ -199,10 +217,20 @@ def _unknown_kind(value: dict[str, Any], api_version: str, kind: str) -> Iterato
         return
     versions = scheme.api_versions_of(kind)
     like = scheme.nearest_kind(kind)
-    if versions and _is_misspelling(api_version, versions):
+    if versions and _is_wrong_group(api_version, kind, versions):
         yield error(("apiVersion",), f"there is no {kind} in {api_version}", f"write {' or '.join(versions)}")
     elif not versions and like is not None and _is_misspelling(api_version, scheme.api_versions_of(like)):
         yield error(("kind",), f"there is no kind {kind} in {api_version}", f"did you mean {like}?")
+
+
+def _is_wrong_group(api_version: str, kind: str, versions: list[str]) -> bool:
+    """Return whether no project is known to have a kind of this name in this group.
+
+    Names of built-in kinds are common: there only a misspelt group is wrong.
+    """
+    if scheme.is_builtin(kind):
+        return _is_misspelling(api_version, versions)
+    return not scheme.is_of_another_project(api_version.rpartition("/")[0], kind)
 
 
 def _is_misspelling(api_version: str, versions: list[str]) -> bool:

@@ -52,6 +52,33 @@ def api_versions_of(kind: str) -> list[str]:
     ]
 
 
+_KINDS_OF_OTHERS: dict[str, tuple[str, ...]] = {
+    "Grant": ("crossplane.io", "mariadb.com", "services.k8s.aws", "upbound.io"),
+    "NodeClass": ("eks.amazonaws.com",),
+    "NodePool": (
+        "cattle.io",
+        "crossplane.io",
+        "gke.io",
+        "hypershift.openshift.io",
+        "openyurt.io",
+        "run.ai",
+        "upbound.io",
+    ),
+    "ProvisioningRequest": ("clcm.openshift.io", "oran.org"),
+}
+"""Domains of API groups of other projects that have a kind of the same name."""
+
+
+def is_of_another_project(group: str, kind: str) -> bool:
+    """Return whether a kind that has the name of one of ours is known to be another project's."""
+    return any(group == domain or group.endswith(f".{domain}") for domain in _KINDS_OF_OTHERS.get(kind, ()))
+
+
+def is_builtin(kind: str) -> bool:
+    """Return whether all kinds of this name are defined by Kubernetes or other projects."""
+    return all(candidate.builtin for candidate in KINDS if candidate.kind == kind)
+
+
 def nearest_kind(kind: str) -> str | None:
     """Find the kind that a misspelt name means."""
     return nearest(kind, dict.fromkeys(candidate.kind for candidate in KINDS))
@@ -206,3 +233,34 @@ _OWNERSHIPS: dict[tuple[str, str], Ownership] = {
     **{(kind.group, kind.kind): _ALWAYS for kind in KINDS if not kind.builtin},
     **_SHARED,
 }
+
+
+WITHOUT_CONTROLLER = frozenset(
+    {
+        ("autoscaling.x-k8s.io", "CapacityBuffer"),
+        ("autoscaling.x-k8s.io", "ProvisioningClass"),
+        ("autoscaling.x-k8s.io", "ProvisioningRequest"),
+        ("karpenter.sh", "NodeClaim"),
+        ("karpenter.sh", "NodePool"),
+        ("springtide.dev", "NodeClass"),
+    }
+)
+"""Group and kind of the objects that Springtide would own, and on which none of its controllers acts yet.
+
+Validating a manifest must not import the controllers; a test compares this with what they watch.
+"""
+
+
+def missing_effect(item: Mapping[str, Any]) -> str:
+    """Say what an object would not do although it is valid and ours; empty for all others."""
+    api_version, kind = _string_at(item, "apiVersion"), _string_at(item, "kind")
+    if (api_version.rpartition("/")[0], kind) in WITHOUT_CONTROLLER and owned(item):
+        return no_controller(kind)
+    if kind == "MetricsProducer" and _at(item, "spec", "pendingCapacity") is not None and owned(item):
+        return "no controller computes `pendingCapacity` yet: such a MetricsProducer exports no metric"
+    return ""
+
+
+def no_controller(kind: str) -> str:
+    """Say that no controller acts on a kind."""
+    return f"no controller acts on {kind} yet: such objects are only validated and stored"

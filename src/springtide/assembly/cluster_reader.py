@@ -13,6 +13,7 @@ from random import Random
 import msgspec
 
 from springtide.apis import scheme
+from springtide.apis.karpenter.pool_nodes import PoolNodes, count_pool_nodes
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext
 from springtide.apis.objects import LoadedObject, load_tree
 from springtide.apis.references import SCALING_KINDS, ObjectKey, ReferenceRole, is_readable, object_key, references_of
@@ -24,6 +25,7 @@ from springtide.cluster.http.discovery import ServerDiscovery, discover
 from springtide.cluster.resources import Key, Object, Resource, Selection
 
 _NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+_NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 _PAGE = 500
 # A user is waiting: two attempts are enough to report a failure.
@@ -199,6 +201,37 @@ async def _read_cluster_objects(
     except ClusterError as failure:
         objects.unread.append(UnreadableSource(LABEL, str(failure)))
     return objects
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPoolNodes:
+    """The nodes of some pools, and what could not be read."""
+
+    pools: dict[str, PoolNodes] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    refusal: str = ""
+    """Why no nodes could be read."""
+
+
+def read_pool_nodes(pools: Sequence[str], choice: ClusterChoice) -> ReadPoolNodes:
+    """Count the nodes of pools in a cluster."""
+    return asyncio.run(_read_pool_nodes(pools, choice))
+
+
+async def _read_pool_nodes(pools: Sequence[str], choice: ClusterChoice) -> ReadPoolNodes:
+    notes: list[str] = []
+    claims: list[Object] | None = None
+    try:
+        async with connect(choice) as cluster:
+            nodes = await cluster.list(_NODES)
+            resource = cluster.known("karpenter.sh", "NodeClaim")
+            try:
+                claims = await cluster.list(resource) if resource is not None else None
+            except ApiError as refusal:
+                notes.append(f"NodeClaims are not considered, and nodes counted by their labels: {refusal}")
+    except ClusterError as failure:
+        return ReadPoolNodes(refusal=f"the nodes cannot be counted: {failure}")
+    return ReadPoolNodes({pool: count_pool_nodes(pool, nodes, claims) for pool in pools}, tuple(notes))
 
 
 def place_of(loaded: LoadedObject) -> str:

@@ -7,16 +7,17 @@ explanation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, load_tree
-from springtide.apis.references import SCALING_KINDS, ObjectKey
+from springtide.apis.references import SCALING_KINDS, ObjectKey, object_key
 from springtide.assembly.cluster_reader import ReadableCluster, UnknownNameError, as_written
 from springtide.cluster.errors import ApiError, NotFound
 from springtide.cluster.events import EVENTS
 from springtide.cluster.pausing import ANNOTATION, CONFIG_MAPS, SWITCH_NAME
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.controllers.explain import EXPLAINERS
+from springtide.controllers.explain import EXPLAINERS, TARGETS
 from springtide.controllers.explanation import ExplanationInput, PastEvent, TargetState, instant_of, scaled_by
 
 _OWN_NAMESPACE = "springtide-system"
@@ -33,6 +34,8 @@ _CLUSTER_WIDE = (
     ("autoscaling.karpenter.sh", "ScalableNodeGroup"),
 )
 """Kinds that are read from all namespaces; where that is forbidden, from the object's namespace only."""
+_USERS_OF_CALENDARS = (("autoscaling.x-k8s.io", "CapacityBuffer"), ("karpenter.sh", "NodePool"))
+"""Kinds that are read only to find the objects that depend on a Calendar."""
 _EVENTS = 5
 
 
@@ -44,8 +47,8 @@ async def read_explanation_input(
     Raises `UnknownNameError` where the object does not exist or its kind has no explanation.
     """
     resource = cluster.named(word)
-    if (resource.group, resource.kind) not in EXPLAINERS:
-        listed = ", ".join(kind.lower() for _, kind in EXPLAINERS)
+    if (resource.group, resource.kind) not in (*EXPLAINERS, *TARGETS):
+        listed = ", ".join(kind.lower() for _, kind in (*EXPLAINERS, *TARGETS))
         raise UnknownNameError(f"a {resource.kind} cannot be explained", f"these can: {listed}")
     item = await cluster.get(resource, name, cluster.namespace)
     now = cluster.now
@@ -54,20 +57,29 @@ async def read_explanation_input(
     loaded = reader.loaded(item)
     assert loaded is not None  # noqa: S101 - all kinds with an explanation are known
     others = await reader.others(loaded)
-    events = await reader.events(item)
-    return ExplanationInput(
-        object=loaded,
-        status=item.get("status") or {},
-        at=time,
-        default_zone=default_zone,
-        others=tuple(others),
-        target=await reader.target(loaded),
-        events=tuple(events),
-        paused=await reader.paused(item),
-        unknown=tuple(reader.unknown),
-        unseen=frozenset(reader.unseen),
-        present=time == now,
-    )
+
+    async def read(loaded: LoadedObject, item: Object, above: tuple[ObjectKey, ...] = ()) -> ExplanationInput:
+        explained = (loaded.kind.group, loaded.kind.kind) in EXPLAINERS
+        key = object_key(loaded)
+        # Two autoscalers could name each other.
+        scaling = [pair for pair in others if scaled_by(pair[0]) == key and object_key(pair[0]) not in (*above, key)]
+        return ExplanationInput(
+            object=loaded,
+            status=item.get("status") or {},
+            at=time,
+            default_zone=default_zone,
+            others=tuple(other for other, _ in others if object_key(other) != key),
+            scalers=() if explained else tuple([await read(*pair, (*above, key)) for pair in scaling]),
+            target=await reader.target(loaded) if explained else _state_of(loaded, item),
+            events=tuple(await reader.events(item)),
+            paused=await reader.paused(item) if explained else "",
+            unseen=frozenset(reader.unseen),
+            present=time == now,
+            read_at=now,
+        )
+
+    found = await read(loaded, item)
+    return replace(found, unknown=tuple(dict.fromkeys(reader.unknown)))
 
 
 class _RelatedReader:
@@ -81,18 +93,19 @@ class _RelatedReader:
         found = load_tree(as_written(item), self._context)
         return found if isinstance(found, LoadedObject) else None
 
-    async def others(self, loaded: LoadedObject) -> list[LoadedObject]:
+    async def others(self, loaded: LoadedObject) -> list[tuple[LoadedObject, Object]]:
         """Read all objects that may be related to an object, without the object itself."""
-        heads = dict.fromkeys((*_CLUSTER_WIDE, *SCALING_KINDS))
-        found: list[LoadedObject] = []
+        users = _USERS_OF_CALENDARS if loaded.kind.kind == "Calendar" else ()
+        heads = dict.fromkeys((*_CLUSTER_WIDE, *SCALING_KINDS, *users))
+        found: list[tuple[LoadedObject, Object]] = []
         for group, kind in heads:
             resource = self._cluster.known(group, kind)
             if resource is None:
                 continue
             for item in await self._listed(resource, loaded.namespace or "", (group, kind) in _CLUSTER_WIDE):
                 other = self.loaded(item)
-                if other is not None and _identity(other) != _identity(loaded):
-                    found.append(other)
+                if other is not None and object_key(other) != object_key(loaded):
+                    found.append((other, item))
         return found
 
     async def _listed(self, resource: Resource, namespace: str, everywhere: bool) -> Sequence[Object]:
@@ -165,8 +178,14 @@ class _RelatedReader:
         return ""
 
 
-def _identity(loaded: LoadedObject) -> tuple[str, str, str | None, str]:
-    return loaded.kind.group, loaded.kind.kind, loaded.namespace, loaded.name
+def _state_of(loaded: LoadedObject, item: Object) -> TargetState:
+    """Return the state of a workload or of an autoscaler's bounds."""
+    spec = item.get("spec") or {}
+    fields = zip(("min", "max"), _BOUNDS.get(loaded.kind.kind, ()), strict=False)
+    values = {word: spec[field] for word, field in fields if field in spec}
+    if loaded.kind.kind not in _BOUNDS:
+        values = {"replicas": spec.get("replicas", 1)}
+    return TargetState(str(object_key(loaded)), values, (item.get("status") or {}).get("replicas"))
 
 
 def _past_event(event: Object) -> PastEvent | None:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from springtide.apis.kinds import ValidationContext
-from springtide.apis.objects import LoadedObject, UnknownObject, is_skipped, load
+from springtide.apis.objects import LoadedObject, UnknownObject, is_skipped, load, unknown_objects
 from springtide.apis.problems import Problem, Severity, format_path
 from springtide.apis.references import IN_FILES, LookupScope, ObjectKey, check_cross_object
 from springtide.apis.structural_validation import shorten
@@ -240,6 +240,16 @@ def check_cluster_objects(
     conflicting = tuple(map(_without_lines, _conflicting(related, [item for _, item in loaded], context, scope)))
     found = _sorted(problems, (*manifests, *conflicting))
     return CheckedManifests(manifests, found, (), bool(problems), tuple(others))
+
+
+def misnamed_kinds(source: ManifestSource) -> list[LocatedProblem]:
+    """Find objects of a source whose group or kind is wrong, without validating the others."""
+    return [
+        _locate_unknown(source, unknown, problem)
+        for unknown in unknown_objects(source.text)
+        if unknown.api_version and unknown.kind
+        for problem in unknown.problems
+    ]
 
 
 def _conflicting(

@@ -9,7 +9,7 @@ from springtide.assembly.manifests import CheckedManifests, ClusterChoice
 from springtide.cli.console import as_data, note, show_problem
 from springtide.cli.options import cluster_options, default_timezone_option, sources_argument
 from springtide.cli.pictures.formatting import printable
-from springtide.cli.sources import read_and_check
+from springtide.cli.sources import note_missing_effects, read_and_check
 
 
 @click.command("check")
@@ -35,7 +35,8 @@ def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict:
       springtide check -n shop cronfhpa metricsproducer/peak --context production
 
     Reads YAML or JSON with any number of documents. References between objects are checked as well, so name all
-    files of an application at once. Kinds that Springtide does not know are skipped with a note.
+    files of an application at once. Kinds that Springtide does not know are skipped with a note. Another note says on
+    which kinds no controller acts yet.
 
     With --cluster, -n, -A, --context or --kubeconfig arguments name objects of a cluster, as kubectl does: KIND/NAME,
     or KIND for all of them. Files and a cluster do not mix. What the objects refer to is looked up there. A problem's
@@ -54,6 +55,7 @@ def command(names: tuple[str, ...], cluster: ClusterChoice, output: str, strict:
             _show_github(found)
         case _:
             _show_text(found)
+    note_missing_effects(found)
     raise SystemExit(found.exit_code(strict=strict))
 
 

@@ -10,7 +10,7 @@ import click
 from springtide.apis.canonical import ManifestChange, RewrittenManifest, canonical_text
 from springtide.apis.importers import ConversionNotice, ConversionOptions, ImportResult, SiblingObjects, import_objects
 from springtide.apis.problems import format_path
-from springtide.assembly.manifests import LocatedProblem, ManifestSource, read_sources
+from springtide.assembly.manifests import LocatedProblem, ManifestSource, misnamed_kinds, read_sources
 from springtide.cli.console import show_problem
 from springtide.cli.options import ZoneType, files_argument
 from springtide.cli.pictures.formatting import printable
@@ -61,8 +61,11 @@ def command(paths: tuple[str, ...], write: bool, quiet: bool, timezone: str | No
         replaced = import_objects(source.text, setting, surroundings)
         rewritten = canonical_text(source.text, zone)
         text = canonical_text(replaced.text, zone).text if replaced.changes else rewritten.text
+        wrong = misnamed_kinds(source)
         _show_changes(source, rewritten, replaced, quiet=quiet)
-        code = max(code, 2 if rewritten.unreadable else 0, 1 if replaced.failed else 0)
+        for problem in wrong:
+            show_problem(problem, err=True)
+        code = max(code, 2 if rewritten.unreadable else 0, 1 if replaced.failed or wrong else 0)
         if not write or source.name == "<stdin>":
             printed.append(text)
         elif text != source.text and not _write(source.name, text):

@@ -181,17 +181,23 @@ def command(name: str, cluster: ClusterChoice, moment: str | None, output: str, 
       springtide explain metricsproducer/peak -n shop
       springtide explain cronfhpa/nightly -n shop --context production
       springtide explain horizontalautoscaler/web -o json | jq .stopped
+      springtide explain deployment/web                       what scales it, and why
+      springtide explain calendar/holidays                    its next days, and what depends on them
 
-    Explains MetricsProducer, HorizontalAutoscaler, ScalableNodeGroup and CronFederatedHPA. It only reads: the object
-    and its events, its scale target, Calendars, Grants, and other objects that read or scale the same. Kinds that may
-    not be read are named in a note. No controller is needed: without its status, the answer comes from the object.
+    Explains MetricsProducer, HorizontalAutoscaler, ScalableNodeGroup, CronFederatedHPA and Calendar; and, by what
+    scales them, Deployment, StatefulSet, ReplicaSet, ReplicationController, HorizontalPodAutoscaler, FederatedHPA and
+    ScaledObject. It only reads: the object and its events, its scale target, Calendars, Grants, and other objects that
+    read or scale the same. Kinds that may not be read are named in a note. No controller is needed: without its status,
+    the answer comes from the object.
 
     \b
     -o json and yaml have these keys; times are UTC, null is "none" or "not known":
       apiVersion, kind, namespace, name, at
       wants       {"replicas": 6, "behavior": "day", "timezone": …} of a schedule,
                   {"replicas": 6} of an autoscaler or a group of nodes,
-                  {"replicas"|"min"|"max": 6} of cron rules: what they set last
+                  {"replicas"|"min"|"max": 6} of cron rules: what they set last,
+                  {"active": true} of a calendar; of a workload, that of what
+                  scales it, and {} if nothing does
       because     [sentence]
       next        [{"at", "value", "lane", "because"}]; values as in `springtide preview -o json`
       nextUnknown why it is not known what comes next, else null

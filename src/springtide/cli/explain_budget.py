@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,12 +15,13 @@ from springtide.apis.forecast import format_instant
 from springtide.apis.karpenter.budgets import AccountingEquation, BudgetDefault, DisruptionReason, parse_reason
 from springtide.apis.karpenter.explain import DisruptionExplanation, ReasonExplanation, explain_disruption
 from springtide.apis.karpenter.forecast import pool_budgets
-from springtide.apis.kinds import ValidationContext
-from springtide.apis.objects import calendars_in
-from springtide.assembly.manifests import check_sources, read_sources
-from springtide.cli.console import as_data, show_problem
-from springtide.cli.options import default_timezone_option, files_argument, parse_moment
+from springtide.apis.karpenter.pool_nodes import PoolNodes
+from springtide.apis.objects import LoadedObject, calendars_in
+from springtide.assembly.manifests import ClusterChoice
+from springtide.cli.console import as_data, note, show_failure, show_problem
+from springtide.cli.options import cluster_options, default_timezone_option, parse_optional_moment, sources_argument
 from springtide.cli.pictures.formatting import printable
+from springtide.cli.sources import read_and_check
 
 
 class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
@@ -48,13 +49,17 @@ class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
 
 
 @click.command("explain-budget")
-@files_argument
+@sources_argument
+@cluster_options
 @click.option("--at", "moment", metavar="TIME", help="The time to explain; the present if not given.")
-@click.option("--nodes", type=click.IntRange(min=0), required=True, metavar="N", help="Nodes that the pool has.")
-@click.option("--disrupting", type=DisruptingType(), default="", help="Nodes that are being disrupted already.")
 @click.option(
-    "--unhealthy", type=click.IntRange(min=0), default=0, metavar="K", help="Nodes that are not ready, besides those."
+    "--nodes",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Nodes that the pool has; those of a cluster are counted if this is not given.",
 )
+@click.option("--disrupting", type=DisruptingType(), help="Nodes that are being disrupted already.")
+@click.option("--unhealthy", type=click.IntRange(min=0), metavar="K", help="Nodes that are not ready, besides those.")
 @click.option(
     "--reading",
     type=click.Choice(["fallback", "floor"], case_sensitive=False),
@@ -73,11 +78,12 @@ class DisruptingType(click.ParamType[dict[DisruptionReason, int]]):
 )
 @default_timezone_option
 def command(
-    paths: tuple[str, ...],
+    names: tuple[str, ...],
+    cluster: ClusterChoice,
     moment: str | None,
-    nodes: int,
-    disrupting: dict[DisruptionReason, int],
-    unhealthy: int,
+    nodes: int | None,
+    disrupting: dict[DisruptionReason, int] | None,
+    unhealthy: int | None,
     reading: str | None,
     equation: str | None,
     output: str,
@@ -88,44 +94,74 @@ def command(
     \b
       springtide explain-budget pool.yaml --nodes 100 --disrupting drifted=3,empty=2
       springtide explain-budget pool.yaml --nodes 40 --at 2026-12-24T09:00 --default-timezone Europe/Berlin
+      springtide explain-budget nodepool/spot --context production
+      springtide explain-budget --cluster                       all NodePools, with the nodes that they have
 
     Reasons are Empty, Drifted, Underutilized, Unhealthy and Expired, in any case; Unhealthy is shown for pools with
     `repair`, and where a budget names it. TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date of
     --default-timezone (2026-11-27T06:00, 2026-11-27). A budget with errors blocks the reasons that it names, as it
     would in a cluster.
 
+    With --cluster, --context or --kubeconfig arguments name NodePools of a cluster, and their nodes are counted there:
+    those that are initialized and belong to a NodeClaim of the pool. The ones that are being deleted or have the taint
+    karpenter.sh/disrupted are disrupting, for the reason in the condition DisruptionReason of their NodeClaim (Expired
+    without one); of the others, those that are not ready are unhealthy. --disrupting and --unhealthy take precedence;
+    with --nodes, nothing is counted.
+
     \b
-    Exit codes: 0 no errors; 1 errors in the files; 2 something could not be read, or there is no NodePool.
+    Exit codes: 0 no errors; 1 errors in the objects; 2 something could not be read, or there is no NodePool.
     """
-    at = parse_moment(moment, load_zone(default_timezone), "--at")
-    found = check_sources(*read_sources(paths), ValidationContext(now=at, default_zone=default_timezone))
-    calendars = calendars_in(manifest.object for manifest in found.manifests)
-    explained = [
-        (
-            manifest.object.name,
-            explain_disruption(
-                pool_budgets(manifest.object.value, default_zone=default_timezone, calendars=calendars),
-                at=at,
-                nodes=nodes,
-                disrupting=disrupting,
-                unhealthy=unhealthy,
-                reading=BudgetDefault(reading.capitalize()) if reading else None,
-                equation=AccountingEquation(int(equation)) if equation else None,
-            ),
+    if nodes is None and not cluster.requested:
+        raise click.UsageError("--nodes is missing: in files there are none to count")
+    given = parse_optional_moment(moment, load_zone(default_timezone), "--at")
+    checked = read_and_check(
+        names or (("nodepool",) if cluster.requested else ()),
+        cluster,
+        at=given,
+        default_zone=default_timezone,
+    )
+    found, at = checked.manifests, checked.present if given is None else given
+    calendars = calendars_in(found.objects)
+    pools = [manifest.object for manifest in found.manifests if manifest.object.kind.kind == "NodePool"]
+    counted = _count_nodes(pools, cluster) if nodes is None and pools else {}
+    explained = []
+    for pool in pools:
+        there = counted.get(pool.name, PoolNodes())
+        explanation = explain_disruption(
+            pool_budgets(pool.value, default_zone=default_timezone, calendars=calendars),
+            at=at,
+            nodes=there.nodes if nodes is None else nodes,
+            disrupting=there.disrupting if disrupting is None else disrupting,
+            unhealthy=there.unhealthy if unhealthy is None else unhealthy,
+            reading=BudgetDefault(reading.capitalize()) if reading else None,
+            equation=AccountingEquation(int(equation)) if equation else None,
         )
-        for manifest in found.manifests
-        if manifest.object.kind.kind == "NodePool"
-    ]
+        explained.append((pool.name, explanation))
     if output == "text":
         _show(explained, at)
     else:
-        pools = [explanation.document(name) for name, explanation in explained]
-        click.echo(as_data({"pools": pools}, output), nl=False)
+        documents = [explanation.document(name) for name, explanation in explained]
+        click.echo(as_data({"pools": documents}, output), nl=False)
     for problem in found.problems:
         show_problem(problem, err=True)
     if not explained:
-        click.echo("there is no NodePool in these files", err=True)
+        where = "here" if cluster.requested else "in these files"
+        click.echo(f"there is no NodePool {where}", err=True)
     raise SystemExit(found.exit_code(strict=False) or (0 if explained else 2))
+
+
+def _count_nodes(pools: Sequence[LoadedObject], cluster: ClusterChoice) -> Mapping[str, PoolNodes]:
+    """Count the nodes of pools in a cluster; ends the command where they cannot be read."""
+    # Imported late: explaining files needs no HTTP client.
+    from springtide.assembly.cluster_reader import read_pool_nodes
+
+    read = read_pool_nodes([pool.name for pool in pools], cluster)
+    for text in read.notes:
+        note(text)
+    if read.refusal:
+        show_failure(f"{read.refusal}; --nodes says how many there are")
+        raise SystemExit(2)
+    return read.pools
 
 
 def _show(explained: list[tuple[str, DisruptionExplanation]], at: int) -> None:

@@ -23,7 +23,7 @@ from springtide.cli.options import (
     sources_argument,
 )
 from springtide.cli.pictures.formatting import printable
-from springtide.cli.sources import read_and_check
+from springtide.cli.sources import note_missing_effects, read_and_check
 
 
 @click.command("preview")
@@ -91,7 +91,8 @@ def command(
     else:
         drawn = [forecast for _, forecast in forecasts]
         _write(_picture(drawn, output, zone=tz, now=checked.present, title=title))
-    _show_unreadable(found)
+    _show_unshown(found)
+    note_missing_effects(found)
     if output == "text":
         _note_timeless(found, forecasts)
     raise SystemExit(found.exit_code(strict=False))
@@ -160,10 +161,11 @@ def _data(forecasts: list[tuple[CheckedManifest, Forecast]], output: str) -> Ite
     return data_pieces({"objects": objects}, output)
 
 
-def _show_unreadable(found: CheckedManifests) -> None:
-    """Print on standard error what could not be read, with every output format."""
+def _show_unshown(found: CheckedManifests) -> None:
+    """Print on standard error, with every output format, the problems of what is no object of a known kind."""
+    shown = {problem for manifest in found.manifests for problem in manifest.problems}
     for problem in found.problems:
-        if problem.kind is None:
+        if problem not in shown:
             show_problem(problem, err=True)
 
 

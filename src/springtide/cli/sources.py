@@ -7,7 +7,7 @@ they read and try it on an API server in memory before they start anything.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +92,20 @@ def read_and_check(
     return CheckedSources(found, there.now, objects.now)
 
 
+def note_missing_effects(manifests: CheckedManifests) -> None:
+    """Print what the objects do not do yet, once for each kind; it is no problem of the manifests."""
+    _note_once(_missing_effects(manifests))
+
+
+def _missing_effects(manifests: CheckedManifests) -> Iterator[str]:
+    return filter(None, (scheme.missing_effect(manifest.object.value) for manifest in manifests.manifests))
+
+
+def _note_once(texts: Iterable[str]) -> None:
+    for text in dict.fromkeys(texts):
+        note(text)
+
+
 def _with_cluster_hint(unread: UnreadableSource) -> UnreadableSource:
     """Suggest `--cluster` where a missing file has the name of a kind."""
     word = unread.name.partition("/")[0].lower()
@@ -145,8 +159,8 @@ def _dry_run(manifests: CheckedManifests, now: int, default_zone: str, otherwise
     if refused:
         click.echo(f"{otherwise}: the API server refuses the objects above", err=True)
         return PreparedManifests(code=1)
-    if idle := kinds_without_controller(staged.kind[1] for staged in staging.objects):
-        note(f"no controller acts on {', '.join(idle)} yet: such objects are only validated and stored")
+    idle = kinds_without_controller(staged.kind[1] for staged in staging.objects)
+    _note_once((*_missing_effects(manifests), *map(scheme.no_controller, idle)))
     if any(_needs_pod_metrics(staged) for staged in staging.objects):
         note("there are no pod metrics here: a HorizontalPodAutoscaler gets external metrics only")
     return PreparedManifests(staging.objects)

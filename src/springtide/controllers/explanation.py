@@ -174,6 +174,8 @@ class ExplanationInput:
     default_zone: str = "UTC"
     others: tuple[LoadedObject, ...] = ()
     """Other Calendars, Grants, producers and autoscalers that may concern the object."""
+    scalers: tuple[ExplanationInput, ...] = ()
+    """The same for each object that scales this one, where this one has no explanation of its own."""
     target: TargetState | None = None
     events: tuple[PastEvent, ...] = ()
     paused: str = ""
@@ -183,6 +185,8 @@ class ExplanationInput:
     """Kinds that could not be listed, so that none of their objects is reported as missing."""
     present: bool = True
     """Whether `at` is the time at which the status was read, so that the two can be compared."""
+    read_at: int | None = None
+    """When the status and the target were read, where `at` is another time and that is known."""
 
     @property
     def subject(self) -> ExplainedObject:

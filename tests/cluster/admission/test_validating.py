@@ -24,8 +24,22 @@ def changed(item: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return made
 
 
+CALENDAR = {"apiVersion": "springtide.dev/v1alpha1", "kind": "Calendar", "metadata": {"name": "a"}}
+
+
 def test_a_valid_object_is_allowed_without_warnings() -> None:
-    assert validated(node_pool({"budgets": [{"nodes": "5"}]})).keys() == {"uid", "allowed"}
+    assert validated({**CALENDAR, "spec": {"dates": ["2026-12-24"]}}).keys() == {"uid", "allowed"}
+
+
+def test_a_kind_without_controller_is_allowed_with_a_warning() -> None:
+    pool = node_pool({"budgets": [{"nodes": "5"}]})
+    warning = "no controller acts on NodePool yet: such objects are only validated and stored"
+    assert validated(pool)["warnings"] == [warning]
+    assert validated(node_pool({"budgets": [{"nodes": "6"}]}), pool)["warnings"] == [warning]
+    # Neither where the object is refused, nor where nothing of it changes, nor of another project's.
+    assert warning not in validated(node_pool(BAD)).get("warnings", [])
+    assert "warnings" not in validated(changed(pool, labels={"a": "b"}), pool)
+    assert "warnings" not in validated(foreign_pool({"budgets": [{"nodes": "5"}]}))
 
 
 def test_all_problems_are_reported_at_once() -> None:
@@ -122,7 +136,7 @@ class TestExistingErrors:
         response = validated(node_pool(BAD, weight=5), node_pool(BAD))
 
         assert response["allowed"]
-        assert len(response["warnings"]) == 2
+        assert len(response["warnings"]) == 3  # one of them says that no controller acts on NodePools yet
 
     def test_they_may_move_within_their_list(self) -> None:
         moved = {"budgets": [{"nodes": "1"}, *BAD["budgets"]]}

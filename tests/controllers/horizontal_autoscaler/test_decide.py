@@ -14,7 +14,11 @@ from tests.controllers.horizontal_autoscaler.harness import LOAD, QUEUED, SCHEDU
 from springtide.cluster.conditions import ConditionStatus
 from springtide.cluster.resources import Object
 from springtide.controllers.decision import ObservedScale
-from springtide.controllers.horizontal_autoscaler.decide import HorizontalAutoscalerDecision, decide
+from springtide.controllers.horizontal_autoscaler.decide import (
+    HorizontalAutoscalerDecision,
+    decide,
+    decide_not_scalable,
+)
 from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
 from springtide.scaling import RecommendationSteps, ReplicaChanges, ReplicaHistory
 
@@ -281,7 +285,16 @@ HEALTHY = {"Active": "MetricsRead", "AbleToScale": "ReadyForNewScale", "ScalingU
             None,
             id="no scale down to maxReplicas while a metric is missing",
         ),
-        pytest.param(autoscaler(), [], 5, None, 5, {"Active": "!NoMetrics"}, None, id="no-metrics"),
+        pytest.param(
+            autoscaler(),
+            [],
+            5,
+            None,
+            5,
+            {"Active": "!NoMetrics", "AbleToScale": "NoMetrics", "ScalingUnbounded": "NoMetrics"},
+            None,
+            id="no-metrics",
+        ),
     ],
 )
 def test_conditions_and_requeue_by_situation(
@@ -508,3 +521,25 @@ def test_numbers_in_messages_are_rounded(value: str, target: Object, expected_te
     source = {"prometheus": {"query": SCHEDULED, "target": target}}
     decision = decide(spec_of(autoscaler(source)), ObservedScale(4, 4), [Fraction(value)], ReplicaHistory(), 1000)
     assert expected_text in decision.condition("Active").message
+
+
+@pytest.mark.parametrize("scale", [0, 5, 2000])
+def test_without_metrics_no_number_is_asked_for(scale: int) -> None:
+    decision = decided(autoscaler(most=10), [], scale)
+    assert decision.status["desiredReplicas"] is None
+    assert not any(str(scale) in condition.message for condition in decision.conditions)
+    assert not any("asked for" in condition.message for condition in decision.conditions)
+
+
+def test_missing_metric_is_told_beside_a_missing_target() -> None:
+    readings: list[Fraction | MissingMetric] = [
+        MissingMetric("NoSample", "`a` has no sample"),
+        Fraction(1),
+        MissingMetric("NotGranted", "`b` is refused"),
+    ]
+    decision = decide_not_scalable(spec_of(autoscaler(metric())), "NotFound", "no Deployment web", readings, NOW)
+    active, able = decision.condition("Active"), decision.condition("AbleToScale")
+    assert (active.status, active.reason, active.message) == ("False", "NoSample", "`a` has no sample; `b` is refused")
+    assert (able.status, able.message) == ("False", "no Deployment web")
+    healthy = decide_not_scalable(spec_of(autoscaler(metric())), "NotFound", "no Deployment web", [Fraction(1)], NOW)
+    assert healthy.condition("Active").status == "Unknown"

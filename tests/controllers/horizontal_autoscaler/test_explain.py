@@ -14,8 +14,8 @@ from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, Horizonta
 from springtide.controllers.conflicts import AutoscalerRecord
 from springtide.controllers.decision import ObservedScale
 from springtide.controllers.explanation import TargetState
-from springtide.controllers.horizontal_autoscaler import explain
-from springtide.controllers.horizontal_autoscaler.decide import decide
+from springtide.controllers.horizontal_autoscaler import forecast
+from springtide.controllers.horizontal_autoscaler.decide import decide, decide_not_scalable
 from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
 from springtide.scaling import RecommendationSteps, ReplicaHistory
 
@@ -108,8 +108,13 @@ def test_next_changes_follow_the_schedule_within_the_bounds() -> None:
     explanation = explained(WEB, PEAK, status=STATUS, at="2026-11-16T10:00:00Z")
     assert [(one.value, one.because) for one in explanation.next[:2]] == [
         (8, "behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds"),
-        (6, "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues"),
+        (
+            6,
+            "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues,"
+            " delayed by the stabilization window of scaleDown",
+        ),
     ]
+    assert format_instant(explanation.next[1].at) == "2026-11-16T13:05:00Z"
     assert explanation.zone == "Europe/Berlin"
 
 
@@ -241,16 +246,16 @@ BOTH = (
                     "MetricsProducer `peak`: behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds",
                 ),
                 (
-                    "13:00",
+                    "13:05",
                     7,
-                    "MetricsProducer `peak`: "
-                    "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues",
+                    "MetricsProducer `peak`: window of behaviour `lunch` over (14:00 Europe/Berlin):"
+                    " behaviour `day` continues, delayed by the stabilization window of scaleDown",
                 ),
                 (
-                    "14:00",
+                    "14:05",
                     6,
-                    "MetricsProducer `early`: "
-                    "window of behaviour `shift` over (15:00 Europe/Berlin): back to the default of 1",
+                    "MetricsProducer `early`: window of behaviour `shift` over (15:00 Europe/Berlin):"
+                    " back to the default of 1, delayed by the stabilization window of scaleDown",
                 ),
             ],
             id="the highest counts",
@@ -260,16 +265,16 @@ BOTH = (
             [
                 ("12:00", 7, "MetricsProducer `early`: behaviour `shift` starts (13:00 Europe/Berlin)"),
                 (
-                    "13:00",
+                    "13:05",
                     6,
-                    "MetricsProducer `peak`: "
-                    "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues",
+                    "MetricsProducer `peak`: window of behaviour `lunch` over (14:00 Europe/Berlin):"
+                    " behaviour `day` continues, delayed by the stabilization window of scaleDown",
                 ),
                 (
-                    "14:00",
+                    "14:05",
                     1,
-                    "MetricsProducer `early`: "
-                    "window of behaviour `shift` over (15:00 Europe/Berlin): back to the default of 1",
+                    "MetricsProducer `early`: window of behaviour `shift` over (15:00 Europe/Berlin):"
+                    " back to the default of 1, delayed by the stabilization window of scaleDown",
                 ),
             ],
             id="the lowest counts",
@@ -289,10 +294,60 @@ def test_two_schedules_have_no_next_changes_when_select_policies_differ() -> Non
     assert "depends on whether it goes up or down" in explanation.next_unknown
 
 
-def test_no_next_changes_when_one_direction_is_disabled() -> None:
-    explanation = explained(f"{WEB}  behavior: {{scaleDown: {{selectPolicy: Disabled}}}}\n", PEAK, status=STATUS)
-    assert explanation.next == ()
-    assert "`scaleDown` is disabled" in explanation.next_unknown
+def test_next_changes_in_one_direction_when_the_other_is_disabled() -> None:
+    disabled = f"{WEB}  behavior: {{scaleDown: {{selectPolicy: Disabled}}}}\n"
+    known = explained(disabled, PEAK, status=STATUS, at="2026-11-16T10:00:00Z")
+    assert [(format_instant(one.at), one.value) for one in known.next] == [("2026-11-16T11:00:00Z", 8)]
+    assert known.next_unknown.startswith("nothing more changes until 20")
+    unknown = explained(disabled, PEAK)
+    assert unknown.next == ()
+    assert "`scaleDown` is disabled" in unknown.next_unknown
+
+
+TOLERANT = WEB.replace("maxReplicas: 8", "maxReplicas: 20") + "  behavior: {scaleUp: {tolerance: 0.5}}\n"
+
+
+@pytest.mark.parametrize(
+    ("replicas", "wants", "ahead"),
+    [
+        pytest.param(6, 6, ("2026-11-16T17:05:00Z", 2), id="9 is within the tolerance of 6"),
+        pytest.param(5, 9, ("2026-11-16T13:05:00Z", 6), id="9 is beyond the tolerance of 5"),
+    ],
+)
+def test_tolerance_is_that_of_the_present_replicas(replicas: int, wants: int, ahead: tuple[str, int]) -> None:
+    target = TargetState("Deployment `web`", {"replicas": replicas}, replicas)
+    explanation = explained(TOLERANT, PEAK, target=target, at="2026-11-16T11:30:00Z")
+    assert dict(explanation.wants) == {"replicas": wants}
+    assert (format_instant(explanation.next[0].at), explanation.next[0].value) == ahead
+
+
+def test_tolerance_without_known_replicas_has_no_next_changes() -> None:
+    explanation = explained(TOLERANT, PEAK)
+    assert (dict(explanation.wants), explanation.next) == ({"replicas": None}, ())
+    assert explanation.next_unknown == "a `tolerance` is set, so that it depends on where it is then"
+
+
+def test_later_time_is_reached_from_the_present_replicas() -> None:
+    later = {"at": "2026-11-17T11:30:00Z", "present": False, "read_at": MONDAY, "target": DEPLOYMENT}
+    explanation = explained(TOLERANT, PEAK, status=STATUS, **later)
+    # Overnight it goes down to 2, so that 9 is beyond the tolerance of the 6 replicas of the morning.
+    assert dict(explanation.wants) == {"replicas": 6}
+    assert (format_instant(explanation.next[0].at), explanation.next[0].value) == ("2026-11-17T17:05:00Z", 2)
+
+
+@pytest.mark.parametrize(
+    ("reported", "at"),
+    [
+        pytest.param(status(6, scale=8, at="2026-11-16T11:59:00Z"), "2026-11-16T12:04:00Z", id="held for 4 minutes"),
+        pytest.param(status(6, scale=8, at="2026-11-16T11:56:30Z"), "2026-11-16T12:01:30Z", id="held for 90 seconds"),
+    ],
+)
+def test_next_change_comes_when_the_condition_says(reported: dict[str, Any], at: str) -> None:
+    calm = PEAK.replace("    - {name: lunch, replicas: 9, priority: 5, start: {hours: 12}, end: {hours: 14}}\n", "")
+    explanation = explained(WEB, calm, status=reported, target=TargetState("Deployment `web`", {"replicas": 8}, 8))
+    first = explanation.next[0]
+    assert (format_instant(first.at), first.value) == (at, 6)
+    assert first.because == READ + ", delayed by the stabilization window of scaleDown"
 
 
 def test_status_is_not_used_for_another_time() -> None:
@@ -316,9 +371,37 @@ def test_conflict_reported_by_the_controller_is_listed_once() -> None:
 
 def test_incomplete_search_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shortened list would look as if no change followed it."""
-    monkeypatch.setattr(explain, "_MOST_STEPS", 3)
+    monkeypatch.setattr(forecast, "_MOST_STEPS", 3)
 
     explanation = explained(BOTH, PEAK, EARLY, status=STATUS, at="2026-11-16T10:00:00Z")
 
     assert len(explanation.next) < 5
-    assert "the search was given up" in explanation.next_unknown
+    assert "was given up" in explanation.next_unknown
+
+
+def test_without_metrics_nothing_is_wanted() -> None:
+    idle = WEB[: WEB.index("  metrics:")]
+    explanation = explained(idle, status=status(text=idle), target=DEPLOYMENT)
+    assert (explanation.headline, dict(explanation.wants)) == ("nothing: it has no metrics", {"replicas": None})
+    assert stops(explanation) == ["Active is False"]
+    assert explained(idle).headline == "nothing: it has no metrics"
+
+
+GONE = TargetState("Deployment `web`", trouble="there is no Deployment `web` in namespace shop")
+MISTYPED = WEB.replace("peak", "peek")
+
+
+def test_missing_target_and_mistyped_metric_are_both_told() -> None:
+    unread = explained(MISTYPED, PEAK, target=GONE)
+    assert stops(unread)[1:] == [
+        "Deployment `web` cannot be scaled",
+        '`karpenter_scheduled_capacity{name="peek"}` cannot be read',
+    ]
+    assert unread.stopped[-1].why == "there is no MetricsProducer `peek` (did you mean peak?)"
+    missing = MissingMetric("NoSample", "no such series")
+    decision = decide_not_scalable(spec(MISTYPED), "NotFound", "no such Deployment", [missing], parse_instant(MONDAY))
+    reported = explained(MISTYPED, PEAK, target=GONE, status=written(decision))
+    assert [(one.what, one.why) for one in reported.stopped[:2]] == [
+        ("Active is False", "no such series"),
+        ("AbleToScale is False", "no such Deployment"),
+    ]

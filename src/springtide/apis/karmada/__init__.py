@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from springtide.apis.karmada.cron import CronFederatedHPA, fixes, forecast_rules, forecast_valid_rules
 from springtide.apis.karmada.federated import FederatedHPA
-from springtide.apis.kinds import MESSAGE, Kind, KindVersion, PrinterColumn
+from springtide.apis.kinds import MESSAGE, PAUSED, Kind, KindVersion, PrinterColumn
 
 __all__ = ["KINDS", "fixes"]
 
@@ -33,6 +33,7 @@ KINDS: tuple[Kind, ...] = (
                     PrinterColumn("NEXT", "string", ".status.nextExecutionTime", extension=True),
                     PrinterColumn("LAST", "date", ".status.lastExecutionTime", extension=True),
                     PrinterColumn("READY", "string", ".status.conditions[?(@.type=='Ready')].status", extension=True),
+                    PAUSED,
                     _AGE,
                     MESSAGE,
                 ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from springtide.apis.kinds import MESSAGE, Kind, KindVersion, PrinterColumn, ScaleSubresource
+from springtide.apis.kinds import MESSAGE, PAUSED, Kind, KindVersion, PrinterColumn, ScaleSubresource
 from springtide.apis.scheduled.aliases import fixes, read_producer
 from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
@@ -33,6 +33,7 @@ KINDS: tuple[Kind, ...] = (
                     PrinterColumn("next", "integer", ".status.scheduledCapacity.nextValue", extension=True),
                     PrinterColumn("next-time", "string", ".status.scheduledCapacity.nextValueTime", extension=True),
                     _READY,
+                    PAUSED,
                     _AGE,
                     MESSAGE,
                 ),
@@ -58,6 +59,7 @@ KINDS: tuple[Kind, ...] = (
                     PrinterColumn("max", "string", ".spec.maxReplicas"),
                     _READY,
                     PrinterColumn("last-scale-time", "string", ".status.lastScaleTime"),
+                    PAUSED,
                     _AGE,
                     MESSAGE,
                 ),
@@ -83,6 +85,7 @@ KINDS: tuple[Kind, ...] = (
                     PrinterColumn("current", "string", ".status.replicas"),
                     PrinterColumn("type", "string", ".spec.type"),
                     _READY,
+                    PAUSED,
                     _AGE,
                     MESSAGE,
                 ),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from springtide.apis.kinds import MESSAGE, Kind, KindVersion, NormalizedTree, PrinterColumn, View, doc
+from springtide.apis.kinds import MESSAGE, PAUSED, Kind, KindVersion, NormalizedTree, PrinterColumn, View, doc
 from springtide.apis.meta.types import Conditions, Object
 from springtide.apis.springtide.calendars import Calendar, forecast_calendar
 from springtide.apis.springtide.grants import Grant
@@ -59,6 +59,7 @@ KINDS: tuple[Kind, ...] = (
                     PrinterColumn("Next", "string", ".status.nextDates[0]"),
                     _READY,
                     _ACTIVE,
+                    PAUSED,
                     _AGE,
                     # `Active` is False on most days.
                     PrinterColumn("Message", "string", '.status.conditions[?(@.status=="Unknown")].message'),
@@ -79,7 +80,7 @@ KINDS: tuple[Kind, ...] = (
                 name="v1alpha1",
                 view=Grant,
                 storage=True,
-                columns=(PrinterColumn("Namespaces", "string", ".spec.namespaces"), _READY, _AGE, MESSAGE),
+                columns=(PrinterColumn("Namespaces", "string", ".spec.namespaces"), _READY, PAUSED, _AGE, MESSAGE),
             ),
         ),
     ),

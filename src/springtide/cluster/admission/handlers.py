@@ -23,7 +23,7 @@ import msgspec
 from springtide.apis import scheme as registry
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext
 from springtide.apis.problems import Path, Problem
-from springtide.apis.scheme import ConversionError, convert, owned
+from springtide.apis.scheme import ConversionError, convert, missing_effect, owned
 from springtide.apis.validation import ANNOTATION, validate_object
 from springtide.cluster.admission.reviews import (
     ALLOWED,
@@ -81,7 +81,7 @@ def validated(request: AdmissionReviewRequest, context: ValidationContext) -> Ad
         problems = as_warnings(problems)
     elif old is not None and earlier is not None:
         problems = downgrade_existing(problems, validate_object(old, *earlier, context).problems)
-    return admission_response(item, problems)
+    return admission_response(item, problems, note=missing_effect(item))
 
 
 def defaulted(request: AdmissionReviewRequest) -> AdmissionResponse:

@@ -164,12 +164,17 @@ ALLOWED = AdmissionResponse()
 
 
 def admission_response(
-    item: Object, problems: Sequence[Problem], *, patch: tuple[Object, ...] = ()
+    item: Object, problems: Sequence[Problem], *, patch: tuple[Object, ...] = (), note: str = ""
 ) -> AdmissionResponse:
-    """Refuse an object with all of its errors, or allow it; its warnings are passed on to the user either way."""
+    """Refuse an object with all of its errors, or allow it; its warnings are passed on to the user either way.
+
+    `note` is a warning about an object that is allowed.
+    """
     errors = [problem for problem in problems if problem.severity == "error"]
     warnings = [_problem_line(problem) for problem in problems if problem.severity == "warning"]
     distinct = tuple(_listed(list(dict.fromkeys(warnings))))
+    if note and not errors:
+        distinct = (*distinct, note)
     return AdmissionResponse(_refusal(item, errors) if errors else None, distinct, patch)
 
 

@@ -97,7 +97,8 @@ class HorizontalAutoscalerController(Controller):
             last = await self._scale(key, autoscaler, spec, now)
         except TargetNotScalable as problem:
             others = self._scaler.other_autoscalers(key, spec)
-            decision = decide_not_scalable(spec, problem.reason, str(problem), now, others)
+            readings = await read_metrics(self._grants, self._reader, sources_of(spec), key.namespace)
+            decision = decide_not_scalable(spec, problem.reason, str(problem), readings, now, others)
             await self._status.write(autoscaler, decision, now)
             last = LastReconcile.of(autoscaler, now, now + PERIOD)
         return self._due_times.end(key, last, now)

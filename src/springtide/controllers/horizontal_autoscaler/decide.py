@@ -91,18 +91,14 @@ def decide(
         "currentMetrics": [metric_status(*pair, scale) for pair in zip(sources, readings, strict=True)] or None,
     }
     if not sources:
-        found = (
-            messages.no_metrics_condition(),
-            messages.able_to_scale_condition(),
-            messages.unbounded_condition(spec),
-        )
+        found = messages.no_metrics_conditions()
         return HorizontalAutoscalerDecision(
             replicas=scale.asked,
             history=history,
             reasons=("there are no metrics",),
             conditions=(*with_ready(*found), remark),
             requeue_at=now + (QUIET_PERIOD if pushed and scale.present == scale.asked else PERIOD),
-            status=status,
+            status={**status, "desiredReplicas": None},
             events=_warnings(warning_for(found[0]), remark),
         )
     tolerance = tolerance_of(spec)
@@ -154,10 +150,16 @@ def decide_invalid(errors: str) -> Decision[SetReplicas]:
 
 
 def decide_not_scalable(
-    spec: HorizontalAutoscalerSpec, reason: str, message: str, now: int, conflicts: Sequence[AutoscalerRecord] = ()
+    spec: HorizontalAutoscalerSpec,
+    reason: str,
+    message: str,
+    readings: Sequence[Fraction | MissingMetric],
+    now: int,
+    conflicts: Sequence[AutoscalerRecord] = (),
 ) -> Decision[SetReplicas]:
-    """Decide about an autoscaler whose target cannot be scaled."""
-    found = messages.not_scalable_conditions(reason, message)
+    """Decide about an autoscaler whose target cannot be scaled; a metric that is missing is told as well."""
+    missing = [reading for reading in readings if isinstance(reading, MissingMetric)]
+    found = messages.not_scalable_conditions(reason, message, missing)
     remark = conflicts_of(spec, conflicts)
     return Decision(
         reasons=(message,),

@@ -42,6 +42,15 @@ def no_metrics_condition() -> Condition:
     return Condition("Active", ConditionStatus.FALSE, "NoMetrics", message)
 
 
+def no_metrics_conditions() -> tuple[Condition, ...]:
+    """Say that nothing is asked for, since there are no metrics."""
+    return (
+        no_metrics_condition(),
+        Condition("AbleToScale", ConditionStatus.TRUE, "NoMetrics", "the target can be scaled"),
+        Condition("ScalingUnbounded", ConditionStatus.TRUE, "NoMetrics", "no metric asks for any replicas"),
+    )
+
+
 def invalid_conditions(message: str) -> tuple[Condition, ...]:
     """Say that the object has errors."""
     return (
@@ -53,12 +62,16 @@ def invalid_conditions(message: str) -> tuple[Condition, ...]:
     )
 
 
-def not_scalable_conditions(reason: str, message: str) -> tuple[Condition, ...]:
-    """Say that the target cannot be scaled."""
+def not_scalable_conditions(reason: str, message: str, missing: Sequence[MissingMetric]) -> tuple[Condition, ...]:
+    """Say that the target cannot be scaled, and which metrics are missing as well."""
+    if missing:
+        causes = "; ".join(one.message for one in missing)
+        active = Condition("Active", ConditionStatus.FALSE, missing[0].reason, causes)
+    else:
+        unused = "what the metrics ask for is not computed before the target can be scaled"
+        active = Condition("Active", ConditionStatus.UNKNOWN, reason, unused)
     return (
-        Condition(
-            "Active", ConditionStatus.UNKNOWN, reason, "the metrics are not read before the target can be scaled"
-        ),
+        active,
         Condition("AbleToScale", ConditionStatus.FALSE, reason, message),
         _bounds_unknown(reason),
     )
@@ -68,9 +81,9 @@ def _bounds_unknown(reason: str) -> Condition:
     return Condition("ScalingUnbounded", ConditionStatus.UNKNOWN, reason, "it is not known what the metrics ask for")
 
 
-def able_to_scale_condition(moved: ScalingMove | None = None, behaviour: ScalingBehavior | None = None) -> Condition:
+def able_to_scale_condition(moved: ScalingMove, behaviour: ScalingBehavior) -> Condition:
     """Say whether a window or a policy delays the change, and until when."""
-    if moved is None or behaviour is None or (moved.window is None and moved.speed is None):
+    if moved.window is None and moved.speed is None:
         return Condition(
             "AbleToScale", ConditionStatus.TRUE, "ReadyForNewScale", "what the metrics ask for can be done now"
         )
@@ -93,19 +106,17 @@ def able_to_scale_condition(moved: ScalingMove | None = None, behaviour: Scaling
     return Condition("AbleToScale", ConditionStatus.FALSE, reason, "; ".join(limits))
 
 
-def unbounded_condition(
-    spec: HorizontalAutoscalerSpec, wanted: int | None = None, moved: ScalingMove | None = None
-) -> Condition:
+def unbounded_condition(spec: HorizontalAutoscalerSpec, wanted: int, moved: ScalingMove) -> Condition:
     """Say whether bounds or a disabled direction prevent the change."""
     least, most = spec.min_replicas, spec.max_replicas
-    if moved is not None and moved.disabled:
+    if moved.disabled:
         direction = "Up" if moved.up else "Down"
         message = f"{wanted} replicas are asked for, and `selectPolicy` of scale{direction} is Disabled"
         return Condition("ScalingUnbounded", ConditionStatus.FALSE, f"Scale{direction}Disabled", message)
-    if wanted is not None and wanted > most:
+    if wanted > most:
         message = f"{wanted} replicas are asked for, more than maxReplicas {most}"
         return Condition("ScalingUnbounded", ConditionStatus.FALSE, "TooManyReplicas", message)
-    if wanted is not None and wanted < least:
+    if wanted < least:
         message = f"{wanted} replicas are asked for, fewer than minReplicas {least}"
         return Condition("ScalingUnbounded", ConditionStatus.FALSE, "TooFewReplicas", message)
     message = f"what is asked for lies between minReplicas {least} and maxReplicas {most}"

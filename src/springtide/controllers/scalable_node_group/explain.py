@@ -9,8 +9,15 @@ from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.apis.scheduled.node_group import ScalableNodeGroup
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Object, key_of
-from springtide.controllers.explanation import Blocker, Explanation, ExplanationInput, common_blockers, stored_form
-from springtide.controllers.horizontal_autoscaler.explain import ScheduleForecast, forecast_replicas
+from springtide.controllers.explanation import (
+    Blocker,
+    Explanation,
+    ExplanationInput,
+    TargetState,
+    common_blockers,
+    stored_form,
+)
+from springtide.controllers.horizontal_autoscaler.forecast import ReplicaForecast, forecast_replicas
 from springtide.controllers.metrics_producer.explain import grant_notes
 from springtide.controllers.scalable_node_group.decide import GroupRequest, decide
 from springtide.controllers.scalable_node_group.ownership import owner_of_group, younger_objects
@@ -22,7 +29,7 @@ def explain_node_group(facts: ExplanationInput) -> Explanation:
     """Explain a group of nodes: how many are wanted, by which object, and how many are ready."""
     view = facts.object.view
     group = view if isinstance(view, ScalableNodeGroup) else None
-    ahead = _forecast(facts)
+    ahead = _forecast(facts, group)
     wanted = group.spec.replicas if group is not None else None
     unset = "nothing"
     if wanted is not None and not facts.present and facts.scaled_by():
@@ -44,16 +51,18 @@ def explain_node_group(facts: ExplanationInput) -> Explanation:
     )
 
 
-def _forecast(facts: ExplanationInput) -> ScheduleForecast:
+def _forecast(facts: ExplanationInput, group: ScalableNodeGroup | None) -> ReplicaForecast:
     """Look ahead for the autoscaler that sets the replicas, where there is exactly one."""
     autoscalers = facts.scaled_by()
     if not autoscalers:
-        return ScheduleForecast()
+        return ReplicaForecast()
     names = _names(facts)
     one = autoscalers[0]
     if len(autoscalers) > 1 or not isinstance(one.view, HorizontalAutoscaler) or not one.sound:
-        return ScheduleForecast(unknown=f"{names} {'set' if len(autoscalers) > 1 else 'sets'} its replicas")
-    ahead = forecast_replicas(replace(facts, object=one), one.view)
+        return ReplicaForecast(unknown=f"{names} {'set' if len(autoscalers) > 1 else 'sets'} its replicas")
+    asked = group.spec.replicas if group is not None else None
+    target = None if asked is None else TargetState(one.name, {"replicas": asked}, asked)
+    ahead = forecast_replicas(replace(facts, object=one, status={}, target=target), one.view)
     return replace(ahead, unknown=f"{names} sets its replicas, and {ahead.unknown}") if ahead.unknown else ahead
 
 
