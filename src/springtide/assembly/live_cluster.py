@@ -97,7 +97,7 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: Control
         stack.callback(compute.close)
         series = SeriesStore()
         services = await stack.enter_async_context(
-            live_services(metrics, clock, series=series, sources=settings.sources)
+            live_services(metrics, clock, series=series, sources=settings.sources, mode=settings.mode)
         )
         election = LeaderElector(transport, clock, identity=identity, random=random, namespace=settings.namespace)
         manager = Manager(

@@ -59,7 +59,7 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     type=click.Choice(["observe", "act"]),
     default="act",
     show_default=True,
-    help="observe: decide, and write events, logs and metrics, but nothing else.",
+    help="observe: decide, and write events, logs and metrics of the process, but nothing else.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",
