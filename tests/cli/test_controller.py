@@ -34,6 +34,7 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 EVENTS = Resource("", "v1", "events", "Event")
 LEASE = Key("springtide-system", "springtide")
 PATIENCE = 60.0
+WEBHOOKS = ("--webhooks", "--webhook-url", "https://localhost:9443")
 TOKEN = "the token of the cluster"
 DAY = 86_400
 PRODUCERS = Resource("autoscaling.karpenter.sh", "v1alpha1", "metricsproducers", "MetricsProducer")
@@ -257,6 +258,19 @@ async def _deaf(scope: Any, receive: Any, send: Any) -> None:
             2,
             "leaves nothing to run",
             id="no controller left",
+        ),
+        pytest.param(("--webhook-client-ca-file", "ca.pem"), 2, "needs --webhooks", id="clients without webhooks"),
+        pytest.param(
+            (*WEBHOOKS, "--webhook-client-name", "a"), 2, "names alone verify nothing", id="names without authorities"
+        ),
+        pytest.param(
+            (*WEBHOOKS, "--webhook-client-ca-file", "missing.pem"),
+            2,
+            "cannot read missing.pem: No such file",
+            id="missing authorities",
+        ),
+        pytest.param(
+            (*WEBHOOKS, "--webhook-client-ca-file", __file__), 2, "names no certificate authority", id="no authorities"
         ),
         pytest.param(("--metrics-source", "prometheus"), 2, "--prometheus-url is missing", id="no Prometheus"),
         pytest.param(
