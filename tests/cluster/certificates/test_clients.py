@@ -138,6 +138,33 @@ def test_the_refusal_names_the_client_and_closes_the_connection(
         play(tmp_path, scenario, "kube-apiserver")
 
 
+@pytest.mark.parametrize(
+    ("client", "words"),
+    [
+        pytest.param(None, "it has sent no certificate", id="no-certificate"),
+        pytest.param(
+            make_client(STRANGERS, "kube-apiserver"),
+            "its certificate is not valid for the authorities of clients: ",
+            id="another-authority",
+        ),
+    ],
+)
+def test_a_failed_verification_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, client: CertificatePair | None, words: str
+) -> None:
+    """The client sees only that the connection ends."""
+
+    async def scenario(server: Server, file: Path) -> None:
+        assert [await server.status(client) for _ in range(3)] == [REFUSED_BY_TLS] * 3
+        assert [f"a client cannot connect: {words}" in message for message in caplog.messages] == [True]
+        replace(file, AUTHORITY.certificate + SUCCESSOR.certificate)
+        assert await server.status(client) == REFUSED_BY_TLS
+        assert len([message for message in caplog.messages if words in message]) == 2
+
+    with caplog.at_level(logging.WARNING):
+        play(tmp_path, scenario)
+
+
 def test_an_application_can_refuse_clients_without_a_certificate_itself(tmp_path: Path) -> None:
     async def scenario(server: Server, file: Path) -> None:
         assert await server.status(None) == 403

@@ -95,7 +95,10 @@ class ClientVerifyingTls(TlsIdentity):
         self._mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
         self._authorities = authorities
         self._trusted = "" if authorities is None else authorities()
+        self._reported: set[str] = set()
+        """Why handshakes have failed since the authorities changed."""
         super().__init__(pair)
+        self.context.sslobject_class = self._reported_handshake()
         # What is negotiated before the switch to the newest context is read from this one.
         self._request_client_certificates(self.context)
         self.context.sni_callback = self._switch_context
@@ -112,7 +115,34 @@ class ClientVerifyingTls(TlsIdentity):
             self._trusted = authorities
             self._renew()
 
+    def _reported_handshake(self) -> type[ssl.SSLObject]:
+        """Make a class of connections whose failed verification is logged: the client often sees only an EOF."""
+        report = self._report
+
+        class Handshake(ssl.SSLObject):
+            """One connection."""
+
+            def do_handshake(self) -> None:
+                """Go on with the handshake."""
+                try:
+                    super().do_handshake()
+                except ssl.SSLCertVerificationError as failure:
+                    report(f"its certificate is not valid for the authorities of clients: {failure.verify_message}")
+                    raise
+                except ssl.SSLError as failure:
+                    if failure.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+                        report("it has sent no certificate")
+                    raise
+
+        return Handshake
+
+    def _report(self, problem: str) -> None:
+        if problem not in self._reported:
+            self._reported.add(problem)
+            log.warning("a client cannot connect: %s", problem)
+
     def _renew(self) -> None:
+        self._reported.clear()
         newest = TlsIdentity(self._pair).context
         self._request_client_certificates(newest)
         if self._trusted:
