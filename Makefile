@@ -10,7 +10,7 @@ COUNT ?= 200
 PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-apiserver check format crds chart mutants bench soak e2e clean
+.PHONY: help run test test-apiserver check format crds chart requirements mutants bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -52,6 +52,9 @@ crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
 
 chart: $(VENV)/.installed ## Write the chart's CRDs, roles and webhooks anew from the types and what controllers declare
 	$(BIN)/python tools/chart.py
+
+requirements: $(VENV)/.installed ## Write requirements/ anew: pinned versions with hashes, which the image installs
+	$(BIN)/python tools/requirements.py
 
 mutants: $(VENV)/.installed ## Change the code at 200 random places and list the changes that no test notices (SEED=, COUNT=, FLAGS=)
 	$(BIN)/python -m tools.mutants --seed $(SEED) --count $(COUNT) $(FLAGS)
