@@ -10,7 +10,7 @@ COUNT ?= 200
 PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-apiserver check format crds chart requirements mutants bench soak e2e clean
+.PHONY: help run test test-apiserver check format crds chart requirements audit mutants bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -55,6 +55,12 @@ chart: $(VENV)/.installed ## Write the chart's CRDs, roles and webhooks anew fro
 
 requirements: $(VENV)/.installed ## Write requirements/ anew: pinned versions with hashes, which the image installs
 	$(BIN)/python tools/requirements.py
+
+audit: $(VENV)/.installed ## Ask for known advisories of the pinned versions and of the lower bounds, where the network allows
+	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
+	$(BIN)/python tools/requirements.py --lower-bounds > $(VENV)/audit/lower-bounds.txt
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement $(VENV)/audit/lower-bounds.txt
 
 mutants: $(VENV)/.installed ## Change the code at 200 random places and list the changes that no test notices (SEED=, COUNT=, FLAGS=)
 	$(BIN)/python -m tools.mutants --seed $(SEED) --count $(COUNT) $(FLAGS)

@@ -1,6 +1,7 @@
 """Write the files in `requirements/`: what the image installs, in pinned versions with the hashes of their wheels.
 
     python tools/requirements.py
+    python tools/requirements.py --lower-bounds     print NAME==VERSION for each lower bound in pyproject.toml
 
 `runtime.txt` has what the package needs with the extras of the image, `build.txt` what builds it. Versions are those of
 `constraints.txt`, for the Python and the machines of the image, which `Containerfile` names. pip asks its own index for
@@ -114,6 +115,19 @@ def wanted() -> dict[str, list[Requirement]]:
     }
 
 
+def lower_bounds() -> list[str]:
+    """List the oldest versions that pyproject.toml allows, as pins."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
+    return sorted(
+        f"{requirement.name}=={bound.version}"
+        for group in (*groups, project["build-system"]["requires"])
+        for requirement in map(Requirement, group)
+        for bound in requirement.specifier
+        if bound.operator == ">="
+    )
+
+
 def needed_by(requirements: Iterable[str], target: Target, extras: Iterable[str] = ()) -> Iterator[Requirement]:
     """Select the requirements of a package that apply to a target."""
     for requirement in map(Requirement, requirements):
@@ -155,8 +169,11 @@ def file_text(requirements: Iterable[Requirement], pins: Mapping[NormalizedName,
     return _HEADER.format(python=python, machines=", ".join(MACHINES)) + "".join(lines)
 
 
-def main() -> int:
-    """Write the files."""
+def main(*arguments: str) -> int:
+    """Write the files, or print the lower bounds."""
+    if arguments == ("--lower-bounds",):
+        print("\n".join(lower_bounds()))
+        return 0
     try:
         python, pins = python_of_image(), pinned_versions()
         texts = {name: file_text(requirements, pins, python) for name, requirements in wanted().items()}
@@ -171,4 +188,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -18,6 +18,7 @@ from tools.requirements import (
     RequirementsError,
     Target,
     hashes_of,
+    lower_bounds,
     needed_by,
     pinned_versions,
     python_of_image,
@@ -119,6 +120,15 @@ def test_pinned_versions_meet_the_bounds(requirement: str) -> None:
     pin = PINS[canonicalize_name(wants.name)]
 
     assert Version(pin.partition("==")[2]) in wants.specifier
+
+
+def test_every_requirement_of_users_has_a_lower_bound() -> None:
+    """`make audit` asks for advisories of these versions."""
+    extras = {name: group for name, group in PROJECT["optional-dependencies"].items() if name not in ("dev", "bench")}
+    names = {Requirement(each).name for group in (PROJECT["dependencies"], *extras.values()) for each in group}
+
+    assert names <= {bound.partition("==")[0] for bound in lower_bounds()}
+    assert "aiohttp==3.14.4" in lower_bounds()
 
 
 def test_the_image_is_built_from_a_base_that_can_be_named_by_digest() -> None:
