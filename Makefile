@@ -6,11 +6,15 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 SEED ?= 1
 COUNT ?= 200
+# The Python of the image, and where it is on this machine; empty if it is not installed.
+IMAGE_VERSION := $(shell sed -nE 's/^ARG BASE=python:([0-9]+\.[0-9]+).*/\1/p' Containerfile)
+IMAGE_PYTHON ?= $(shell for each in python$(IMAGE_VERSION) "$$HOME"/.pyenv/versions/$(IMAGE_VERSION).*/bin/python; do \
+	"$$each" -c 'import venv' 2>/dev/null && command -v "$$each" && break; done)
 # pip tells what it collects and installs, one package to a line; only what is there already is left out.
 PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-apiserver check format crds chart requirements audit mutants bench soak e2e clean
+.PHONY: help run test test-apiserver test-image check format crds chart requirements audit mutants bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -36,6 +40,11 @@ test: $(VENV)/.installed ## Run the tests that need no network and no Go, and a 
 
 test-apiserver: $(VENV)/.installed ## Run all tests of the API server, the conformance suite included
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e" tests/apiserver tests/conformance
+
+test-image: ## Run `make test` on the Python of the image, where it is installed (IMAGE_PYTHON=...)
+	@if [ -z "$(IMAGE_PYTHON)" ]; then echo "There is no Python $(IMAGE_VERSION) here, which the image has: install it, or name it with IMAGE_PYTHON=..."; exit 1; fi
+	@echo "testing on $(IMAGE_PYTHON)"
+	@$(MAKE) test PYTHON=$(IMAGE_PYTHON) VENV=$(VENV)/python$(IMAGE_VERSION)
 
 check: $(VENV)/.installed ## Lint, check types and layers
 	$(BIN)/ruff format --check .

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from importlib.metadata import requires
 from typing import Any
@@ -143,6 +145,16 @@ def test_the_image_is_built_from_a_base_that_can_be_named_by_digest() -> None:
     assert ["--require-hashes" in install for install in installs] == [True, True, False, False]
     assert "--no-build-isolation" in installs[2]
     assert "--no-index" in installs[3]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_a_missing_python_of_the_image_is_named() -> None:
+    done = subprocess.run(
+        ["make", "test-image", "IMAGE_PYTHON="], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode
+    assert f"There is no Python {python_of_image()} here, which the image has: install it" in done.stdout
 
 
 class ScriptedTarget(Target):
