@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
+CONSTRAINTS ?= constraints.txt
 SEED ?= 1
 COUNT ?= 200
 # The Python of the image, and where it is on this machine; empty if it is not installed.
@@ -11,10 +12,10 @@ IMAGE_VERSION := $(shell sed -nE 's/^ARG BASE=python:([0-9]+\.[0-9]+).*/\1/p' Co
 IMAGE_PYTHON ?= $(shell for each in python$(IMAGE_VERSION) "$$HOME"/.pyenv/versions/$(IMAGE_VERSION).*/bin/python; do \
 	"$$each" -c 'import venv' 2>/dev/null && command -v "$$each" && break; done)
 # pip tells what it collects and installs, one package to a line; only what is there already is left out.
-PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt --editable
+PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint $(CONSTRAINTS) --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-apiserver test-image check format crds chart requirements audit mutants bench soak e2e clean
+.PHONY: help run test test-apiserver test-image test-bounds check format crds chart requirements audit mutants bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -45,6 +46,10 @@ test-image: ## Run `make test` on the Python of the image, where it is installed
 	@if [ -z "$(IMAGE_PYTHON)" ]; then echo "There is no Python $(IMAGE_VERSION) here, which the image has: install it, or name it with IMAGE_PYTHON=..."; exit 1; fi
 	@echo "testing on $(IMAGE_PYTHON)"
 	@$(MAKE) test PYTHON=$(IMAGE_PYTHON) VENV=$(VENV)/python$(IMAGE_VERSION)
+
+test-bounds: $(VENV)/.installed ## Run `make test` on the oldest versions that pyproject.toml allows
+	@$(BIN)/python tools/requirements.py --lower-bounds > $(VENV)/lower-bounds.txt
+	@$(MAKE) test VENV=$(VENV)/lower-bounds CONSTRAINTS=$(VENV)/lower-bounds.txt
 
 check: $(VENV)/.installed ## Lint, check types and layers
 	$(BIN)/ruff format --check .
