@@ -4,13 +4,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
+CONSTRAINTS ?= constraints.txt
 SEED ?= 1
 COUNT ?= 200
+# The Python of the image, and where it is on this machine; empty if it is not installed.
+IMAGE_VERSION := $(shell sed -nE 's/^ARG BASE=python:([0-9]+\.[0-9]+).*/\1/p' Containerfile)
+IMAGE_PYTHON ?= $(shell for each in python$(IMAGE_VERSION) "$$HOME"/.pyenv/versions/$(IMAGE_VERSION).*/bin/python; do \
+	"$$each" -c 'import venv' 2>/dev/null && command -v "$$each" && break; done)
 # pip tells what it collects and installs, one package to a line; only what is there already is left out.
-PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt --editable
+PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint $(CONSTRAINTS) --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-apiserver check format crds chart mutants bench soak e2e clean
+.PHONY: help run test test-apiserver test-image test-bounds check format crds chart requirements audit mutants bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -37,6 +42,15 @@ test: $(VENV)/.installed ## Run the tests that need no network and no Go, and a 
 test-apiserver: $(VENV)/.installed ## Run all tests of the API server, the conformance suite included
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e" tests/apiserver tests/conformance
 
+test-image: ## Run `make test` on the Python of the image, where it is installed (IMAGE_PYTHON=...)
+	@if [ -z "$(IMAGE_PYTHON)" ]; then echo "There is no Python $(IMAGE_VERSION) here, which the image has: install it, or name it with IMAGE_PYTHON=..."; exit 1; fi
+	@echo "testing on $(IMAGE_PYTHON)"
+	@$(MAKE) test PYTHON=$(IMAGE_PYTHON) VENV=$(VENV)/python$(IMAGE_VERSION)
+
+test-bounds: $(VENV)/.installed ## Run `make test` on the oldest versions that pyproject.toml allows
+	@$(BIN)/python tools/requirements.py --lower-bounds > $(VENV)/lower-bounds.txt
+	@$(MAKE) test VENV=$(VENV)/lower-bounds CONSTRAINTS=$(VENV)/lower-bounds.txt
+
 check: $(VENV)/.installed ## Lint, check types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -52,6 +66,15 @@ crds: $(VENV)/.installed ## Write the CRDs of the chart anew from the types
 
 chart: $(VENV)/.installed ## Write the chart's CRDs, roles and webhooks anew from the types and what controllers declare
 	$(BIN)/python tools/chart.py
+
+requirements: $(VENV)/.installed ## Write requirements/ anew: pinned versions with hashes, which the image installs
+	$(BIN)/python tools/requirements.py
+
+audit: $(VENV)/.installed ## Ask for known advisories of the pinned versions and of the lower bounds, where the network allows
+	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
+	$(BIN)/python tools/requirements.py --lower-bounds > $(VENV)/audit/lower-bounds.txt
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement $(VENV)/audit/lower-bounds.txt
 
 mutants: $(VENV)/.installed ## Change the code at 200 random places and list the changes that no test notices (SEED=, COUNT=, FLAGS=)
 	$(BIN)/python -m tools.mutants --seed $(SEED) --count $(COUNT) $(FLAGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import sys
 import time
@@ -33,8 +34,19 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 EVENTS = Resource("", "v1", "events", "Event")
 LEASE = Key("springtide-system", "springtide")
 PATIENCE = 60.0
+WEBHOOKS = ("--webhooks", "--webhook-url", "https://localhost:9443")
 TOKEN = "the token of the cluster"
 DAY = 86_400
+PRODUCERS = Resource("autoscaling.karpenter.sh", "v1alpha1", "metricsproducers", "MetricsProducer")
+PRODUCER: Object = {
+    "apiVersion": PRODUCERS.api_version,
+    "kind": PRODUCERS.kind,
+    "metadata": {"name": "bakery", "namespace": "default"},
+    "spec": {"schedule": {"defaultReplicas": 2, "behaviors": []}},
+}
+_DECIDED = re.compile(
+    r'springtide_reconcile_total{controller="metrics-producer",result="(success|requeue_after)"} [1-9]'
+)
 GOOD = {"timeZone": "Europe/Berlin", "dates": ["2026-12-24"]}
 EMPTY = {"holidays": {"country": "XX"}}
 
@@ -161,6 +173,38 @@ def test_observe_mode_writes_only_events(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
+def test_an_observer_beside_an_acting_process_exports_no_series(tmp_path: Path) -> None:
+    """Both decide: the series would be there twice, and a schedule that is tried out would scale by KEDA."""
+
+    async def story() -> None:
+        async with (
+            cluster(tmp_path) as server,
+            controller(tmp_path) as acting,
+            controller(tmp_path, "--mode", "observe") as observing,
+        ):
+            server.create(PRODUCERS, PRODUCER, Write("user"), namespace="default")
+
+            async def scraped(process: Controller) -> str:
+                return (await fetched(f"{(await process.said('metrics are')).rsplit(' ', 1)[1]}/metrics"))[1]
+
+            async def exported() -> str:
+                text = await scraped(acting)
+                return text if "karpenter_scheduled_capacity{" in text else ""
+
+            async def decided() -> str:
+                text = await scraped(observing)
+                return text if _DECIDED.search(text) else ""
+
+            assert "springtide_leader 1.0" in await eventually(exported)
+            observed = await eventually(decided)
+            assert 'springtide_controller_state{controller="metrics-producer",state="running"} 1.0' in observed
+            assert "springtide_leader 0.0" in observed
+            assert "karpenter_" not in observed
+            assert "springtide_metrics_producer_age_seconds" not in observed
+
+    asyncio.run(story())
+
+
 def test_another_replica_takes_over_from_a_killed_one(tmp_path: Path) -> None:
     async def story() -> None:
         async with cluster(tmp_path) as server, controller(tmp_path) as first:
@@ -214,6 +258,19 @@ async def _deaf(scope: Any, receive: Any, send: Any) -> None:
             2,
             "leaves nothing to run",
             id="no controller left",
+        ),
+        pytest.param(("--webhook-client-ca-file", "ca.pem"), 2, "needs --webhooks", id="clients without webhooks"),
+        pytest.param(
+            (*WEBHOOKS, "--webhook-client-name", "a"), 2, "names alone verify nothing", id="names without authorities"
+        ),
+        pytest.param(
+            (*WEBHOOKS, "--webhook-client-ca-file", "missing.pem"),
+            2,
+            "cannot read missing.pem: No such file",
+            id="missing authorities",
+        ),
+        pytest.param(
+            (*WEBHOOKS, "--webhook-client-ca-file", __file__), 2, "names no certificate authority", id="no authorities"
         ),
         pytest.param(("--metrics-source", "prometheus"), 2, "--prometheus-url is missing", id="no Prometheus"),
         pytest.param(

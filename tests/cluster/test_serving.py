@@ -269,6 +269,24 @@ def test_silent_connections_are_closed_before_idle_ones(monkeypatch: pytest.Monk
     served(story)
 
 
+def test_connections_without_a_tls_handshake_are_closed_as_silent_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither silence nor a part of a handshake keeps a place."""
+    monkeypatch.setattr("springtide.cluster.serving.SILENT_SECONDS", 0.1)
+    now = int(time.time())
+    authority = make_authority("test", now=now, seconds=3600)
+    identity = TlsIdentity(make_serving(authority, ["127.0.0.1"], now=now, seconds=3600))
+
+    async def story() -> None:
+        async with asyncio.timeout(30), serving(Echo(), identity=identity) as server:
+            for begun in (b"", b"\x16\x03\x01"):
+                reader, writer = await connected(server, "127.0.0.1")
+                writer.write(begun)
+                assert await reader.read() == b""
+                writer.close()
+
+    asyncio.run(story())
+
+
 async def connected(server: RunningServer, source: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect from an address of loopback."""
     return await asyncio.open_connection(server.host, server.port, local_addr=(source, 0))

@@ -10,7 +10,7 @@ import json
 import ssl
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,10 +31,18 @@ _OURS = ("node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-
 class ControlPlane:
     """A control plane that runs; `start` makes one."""
 
-    def __init__(self, assets: Assets, folder: Path, *, controllers: bool = True, audited: str = "") -> None:
+    def __init__(
+        self,
+        assets: Assets,
+        folder: Path,
+        *,
+        controllers: bool = True,
+        audited: str = "",
+        server_flags: Sequence[str] = (),
+    ) -> None:
         """Prepare the files of a control plane in a folder of its own; nothing runs yet.
 
-        What the user `audited` asks for is written to `audit_log`.
+        What the user `audited` asks for is written to `audit_log`. `server_flags` are more flags of kube-apiserver.
         """
         self.folder = folder
         self.audit_log = folder / "audit.log"
@@ -52,7 +60,7 @@ class ControlPlane:
         self.token = ADMIN_TOKEN
         """A token of the same user, for those who speak HTTP themselves."""
         self.etcd = self._etcd()
-        self.apiserver = self._apiserver(*self._auditing(audited) if audited else ())
+        self.apiserver = self._apiserver(*(self._auditing(audited) if audited else ()), *server_flags)
         self.programs = [self.etcd, self.apiserver]
         if controllers:
             self.scheduler = self._scheduler()
@@ -213,9 +221,11 @@ class ControlPlane:
 
 
 @contextmanager
-def running(assets: Assets, folder: Path, *, controllers: bool = True, audited: str = "") -> Iterator[ControlPlane]:
+def running(
+    assets: Assets, folder: Path, *, controllers: bool = True, audited: str = "", server_flags: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
     """Run a control plane for as long as a block of code lasts."""
-    plane = ControlPlane(assets, folder, controllers=controllers, audited=audited)
+    plane = ControlPlane(assets, folder, controllers=controllers, audited=audited, server_flags=server_flags)
     try:
         plane.start()
         yield plane

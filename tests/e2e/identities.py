@@ -81,7 +81,9 @@ class Identities:
         return files
 
 
-def make_client(authority: CertificatePair, user: str, groups: Sequence[str] = ()) -> CertificatePair:
+def make_client(
+    authority: CertificatePair, user: str, groups: Sequence[str] = (), *, dns_names: Sequence[str] = ()
+) -> CertificatePair:
     """Make a certificate of a client: its common name is the user, its organisations are the groups."""
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = load_key(authority.key, None)
@@ -89,9 +91,11 @@ def make_client(authority: CertificatePair, user: str, groups: Sequence[str] = (
     key = ec.generate_private_key(ec.SECP256R1())
     named = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     now = datetime.now(UTC)
-    certificate = (
+    if user:
+        named.append(x509.NameAttribute(NameOID.COMMON_NAME, user))
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([*named, x509.NameAttribute(NameOID.COMMON_NAME, user)]))
+        .subject_name(x509.Name(named))
         .issuer_name(issuer.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
@@ -99,8 +103,11 @@ def make_client(authority: CertificatePair, user: str, groups: Sequence[str] = (
         .not_valid_after(now + timedelta(seconds=LIFETIME))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        .sign(signer, hashes.SHA256())
     )
+    if dns_names:
+        alternative = x509.SubjectAlternativeName([x509.DNSName(name) for name in dns_names])
+        builder = builder.add_extension(alternative, critical=False)
+    certificate = builder.sign(signer, hashes.SHA256())
     return CertificatePair(certificate.public_bytes(Encoding.PEM), _private(key))
 
 

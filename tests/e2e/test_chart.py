@@ -197,6 +197,36 @@ def test_the_chart_roles_are_sufficient(plane: ControlPlane, released: Path, tmp
     assert "forbidden" not in program.log.read_text()
 
 
+def test_the_network_policy_opens_only_the_served_ports(plane: ControlPlane, released: Path) -> None:
+    """Those of what is enabled; the health port is open to the node in any case."""
+    assert read(plane, "networkpolicy", RELEASE, NAMESPACE) is None
+
+    install(plane, **{"networkPolicy.enabled": "true"})
+    assert opened(plane) == [({8080}, [{"namespaceSelector": {}}])]
+
+    peer = "networkPolicy.metricsFrom[0].podSelector.matchLabels.app"
+    install(plane, **{"networkPolicy.enabled": "true", "webhooks.enabled": "true", peer: "prometheus"})
+    assert opened(plane) == [
+        ({8080}, [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]),
+        ({9443}, None),
+    ]
+
+    blocks = {"networkPolicy.apiServers": "{10.0.0.0/28,fd00::/64}", "externalMetrics.enabled": "true"}
+    install(plane, **{"networkPolicy.enabled": "true", "webhooks.enabled": "true", **blocks})
+    assert opened(plane)[1] == (
+        {9443, 6443},
+        [{"ipBlock": {"cidr": "10.0.0.0/28"}}, {"ipBlock": {"cidr": "fd00::/64"}}],
+    )
+
+
+def opened(plane: ControlPlane) -> list[tuple[set[int], Any]]:
+    """List the ports that the NetworkPolicy opens, with their peers."""
+    policy = read(plane, "networkpolicy", RELEASE, NAMESPACE)
+    assert policy is not None
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    return [({port["port"] for port in rule["ports"]}, rule.get("from")) for rule in policy["spec"]["ingress"]]
+
+
 def events(plane: ControlPlane) -> list[Object]:
     """Read the events about the calendar that has a mistake."""
     return read_all(plane, "events", "--field-selector=involvedObject.name=mistaken", "--namespace=default")

@@ -5,20 +5,26 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+import yaml
 from tests.e2e.assets import Assets
 from tests.e2e.control_plane import ControlPlane, running
+from tests.e2e.identities import make_client, write_kubeconfig, write_private
 from tests.e2e.objects import calendar, install_crds, read, write
+from tests.e2e.processes import free_ports
 from tests.e2e.springtide_process import NAMESPACE
 from tests.e2e.waiting import eventually, in_background
 
 from springtide.cluster.admission import Webhooks, serve_webhooks
 from springtide.cluster.admission.configurations import MUTATING, VALIDATING
+from springtide.cluster.certificates import CertificatePair, make_authority
+from springtide.cluster.certificates.clients import AuthoritiesFile, ClientVerification
 from springtide.cluster.certificates.manager import SECRET_NAME
 from springtide.cluster.certificates.rotation import CertificateLifetimes
 from springtide.cluster.http import HttpTransport, load_kubeconfig
@@ -160,6 +166,68 @@ def test_a_deleted_secret_is_created_again(asking: ControlPlane) -> None:
 
     assert read(asking, "secret", SECRET_NAME, NAMESPACE) is not None
     assert refusal(asking, MISTAKEN).startswith(REFUSED)
+
+
+def test_the_api_server_is_verified_by_its_client_certificate(
+    assets: Assets, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As docs/operations.md says it is configured. CRDs are not converted then: that is asked without a certificate."""
+    (port,) = free_ports(1)
+    authority = make_authority("webhook clients", now=int(time.time()), seconds=3600)
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+
+    @asynccontextmanager
+    async def verifying(plane: ControlPlane, *names: str) -> AsyncIterator[Webhooks]:
+        clients = ClientVerification(AuthoritiesFile(tmp_path / "ca.crt"), names)
+        async with (
+            HttpTransport(load_kubeconfig(plane.admin), random=Random(1)) as transport,
+            serve_webhooks(transport, namespace=NAMESPACE, create=True, port=port, clients=clients) as up,
+        ):
+            await up.until_ready()
+            yield up
+
+    flags = webhook_client_flags(tmp_path, f"127.0.0.1:{port}", make_client(authority, "kube-apiserver"))
+    with running(assets, tmp_path, controllers=False, server_flags=flags) as plane:
+        install_crds(plane)
+        plane.kubectl("create", "namespace", NAMESPACE)
+        with in_background(lambda: verifying(plane, "kube-apiserver")):
+            eventually("what is wrong is refused", lambda: refusal(plane, MISTAKEN).startswith(REFUSED))
+            assert refusal(plane, calendar("right", "2100-01-01")) == ""
+            assert refusal(plane, pool("right")) == ""
+            assert not plane.answers("/apis/karpenter.sh/v1beta1/nodepools")
+        with in_background(lambda: verifying(plane, "another")):
+            eventually(
+                "the name is refused",
+                lambda: "the client 'kube-apiserver' is not allowed to call" in refusal(plane, MISTAKEN),
+            )
+        # The volume of the authorities belongs to another cluster.
+        strangers = make_authority("strangers", now=int(time.time()), seconds=3600)
+        (tmp_path / "ca.crt").write_bytes(strangers.certificate)
+        with in_background(lambda: verifying(plane)):
+            eventually("the handshake fails", lambda: "failed calling webhook" in refusal(plane, MISTAKEN))
+            assert "a client cannot connect: its certificate is not valid" in caplog.text
+
+
+def webhook_client_flags(folder: Path, host: str, client: CertificatePair) -> Sequence[str]:
+    """Configure kube-apiserver to send a client certificate to the webhooks of a host."""
+    (folder / "client.crt").write_bytes(client.certificate)
+    write_private(folder / "client.key", client.key)
+    user = {"client-certificate": str(folder / "client.crt"), "client-key": str(folder / "client.key")}
+    users = {"apiVersion": "v1", "kind": "Config", "users": [{"name": host, "user": user}]}
+    write_kubeconfig(folder / "webhooks.kubeconfig", users)
+    configuration = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "WebhookAdmissionConfiguration",
+        "kubeConfigFile": str(folder / "webhooks.kubeconfig"),
+    }
+    # One object under two names is written with an anchor and an alias, as in docs/operations.md.
+    plugins = [
+        {"name": name, "configuration": configuration}
+        for name in ("ValidatingAdmissionWebhook", "MutatingAdmissionWebhook")
+    ]
+    admission = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins}
+    (folder / "admission.yaml").write_text(yaml.safe_dump(admission), encoding="utf-8")
+    return (f"--admission-control-config-file={folder / 'admission.yaml'}",)
 
 
 def bundle(plane: ControlPlane, name: str = VALIDATING, kind: str = "validatingwebhookconfiguration") -> set[str]:

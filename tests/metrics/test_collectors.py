@@ -152,6 +152,26 @@ def test_writes_are_withheld_in_observe_mode() -> None:
     play(scenario)
 
 
+def test_an_observing_process_is_not_the_leader() -> None:
+    """Neither beside one that acts nor alone: `sum(springtide_leader) != 1` is an alert."""
+
+    async def scenario(world: MemoryCluster, clock: VirtualClock) -> None:
+        kind = stamp_controller()
+        observer, scrape_observer = begin(world, clock, kind, identity="observer", mode=Mode.OBSERVE)
+        await clock.sleep(1)
+        assert scrape_observer()("springtide_leader") == 0
+        actor, scrape_actor = begin(world, clock, kind, identity="actor")
+        await clock.sleep(5)
+
+        assert (scrape_observer()("springtide_leader"), scrape_actor()("springtide_leader")) == (0, 1)
+        for scrape in (scrape_observer, scrape_actor):
+            assert scrape().labelled("springtide_controller_state")["stamper", "running"] == 1
+        await observer.manager.stop()
+        await actor.manager.stop()
+
+    play(scenario)
+
+
 def test_one_of_two_replicas_is_the_leader() -> None:
     """Each controller is in exactly one state."""
 

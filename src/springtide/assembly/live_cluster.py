@@ -15,6 +15,7 @@ from random import Random
 from springtide.assembly.services import MetricSourceSettings, live_services
 from springtide.cluster.admission.configurations import ServiceTarget, WebhookTarget
 from springtide.cluster.admission.webhooks import serve_webhooks
+from springtide.cluster.certificates.clients import ClientVerification
 from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock, WallClock, first_of
 from springtide.cluster.compute import LiveCompute
@@ -53,6 +54,8 @@ class WebhookSettings:
 
     address: ListenAddress
     target: WebhookTarget
+    clients: ClientVerification | None = None
+    """How the API servers that call them are verified; None: not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ async def run_live(stop: asyncio.Event, access: ClusterAccess, settings: Control
         stack.callback(compute.close)
         series = SeriesStore()
         services = await stack.enter_async_context(
-            live_services(metrics, clock, series=series, sources=settings.sources)
+            live_services(metrics, clock, series=series, sources=settings.sources, mode=settings.mode)
         )
         election = LeaderElector(transport, clock, identity=identity, random=random, namespace=settings.namespace)
         manager = Manager(
@@ -160,9 +163,11 @@ async def _serve_webhooks(
             port=how.address.port,
             default_zone=settings.default_zone,
             convert=True,
+            clients=how.clients,
         )
     )
-    log.info("webhooks are served at %s", up.serving.url)
+    clients = "clients with a verified certificate" if how.clients is not None else "every client"
+    log.info("webhooks are served to %s at %s", clients, up.serving.url)
     return fact_check("webhooks", up.ready, "the certificates are not issued and published yet")
 
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 
 from springtide.apis.scheduled.producer import QueueSpec
+from springtide.cluster.client import Mode
 from springtide.cluster.clock import Clock
 from springtide.cluster.context import Services
 from springtide.controllers.cron_federated_hpa.executor import CronMetrics
@@ -43,13 +44,16 @@ async def live_services(
     series: SeriesStore | None = None,
     sources: MetricSourceSettings = _IN_PROCESS,
     own_cluster: bool = False,
+    mode: Mode = Mode.ACT,
 ) -> AsyncIterator[Services]:
     """Open the services of a process that reaches real systems; they are closed at the end of the block.
 
     A cluster of one's own is an embedded one: it has simulated groups of nodes, and no Grant is needed for anything.
+    In mode `observe` the series are not exported: the process beside it that acts exports the same ones.
     """
     series = series if series is not None else SeriesStore()
-    metrics.export(series, clock)
+    if mode is not Mode.OBSERVE:
+        metrics.export(series, clock)
     async with AsyncExitStack() as stack:
         prometheus = None
         if sources.prometheus is not None:

@@ -59,7 +59,7 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     type=click.Choice(["observe", "act"]),
     default="act",
     show_default=True,
-    help="observe: decide, and write events, logs and metrics, but nothing else.",
+    help="observe: decide, and write events, logs and metrics of the process, but nothing else.",
 )
 @click.option(
     "--leader-elect/--no-leader-elect",
@@ -117,6 +117,19 @@ def _service(ctx: click.Context, param: click.Parameter, value: str) -> str:  # 
     callback=_https,
     help="The URL at which the API server calls them, where there is no Service.",
 )
+@click.option(
+    "--webhook-client-ca-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The authorities, in PEM, that sign the client certificate of the API server: only clients with such a"
+    " certificate can connect to webhooks. Read again when the file changes. Without it, every client can.",
+)
+@click.option(
+    "--webhook-client-name",
+    "webhook_client_names",
+    metavar="NAME",
+    multiple=True,
+    help="A common name or DNS name that the client certificate must have; repeatable. Any, if not given.",
+)
 @metric_options
 @click.option(
     "--external-metrics/--no-external-metrics",
@@ -165,6 +178,8 @@ def command(
     webhook_port: int,
     webhook_service: str,
     webhook_url: str,
+    webhook_client_ca_file: Path | None,
+    webhook_client_names: tuple[str, ...],
     log_format: str,
     log_level: str,
 ) -> None:
@@ -198,6 +213,7 @@ def command(
         select_controllers,
     )
     from springtide.cluster.admission.configurations import UrlTarget
+    from springtide.cluster.certificates.clients import AuthoritiesFile, ClientVerification, InvalidAuthorities
     from springtide.cluster.client import Mode
     from springtide.cluster.http import AccessError, find_access
     from springtide.cluster.logs import configure
@@ -208,12 +224,24 @@ def command(
         raise click.UsageError(
             "--webhooks needs either --webhook-service or --webhook-url: where the API server calls them"
         )
+    if webhook_client_ca_file is not None and not webhooks:
+        raise click.UsageError("--webhook-client-ca-file needs --webhooks")
+    if webhook_client_names and webhook_client_ca_file is None:
+        raise click.UsageError("--webhook-client-name needs --webhook-client-ca-file: names alone verify nothing")
     if external_metrics and not external_metrics_service:
         raise click.UsageError("--external-metrics needs --external-metrics-service: where the API server calls them")
     try:
         chosen = select_controllers(controllers, CONTROLLERS)
     except InvalidSelection as failure:
         raise click.BadParameter(str(failure), param_hint="--controllers") from None
+    try:
+        clients = (
+            ClientVerification(AuthoritiesFile(webhook_client_ca_file), webhook_client_names)
+            if webhook_client_ca_file is not None
+            else None
+        )
+    except InvalidAuthorities as failure:
+        raise click.BadParameter(str(failure), param_hint="--webhook-client-ca-file") from None
     settings = ControllerProcessSettings(
         controllers=chosen,
         mode=Mode(mode),
@@ -226,6 +254,7 @@ def command(
             WebhookSettings(
                 ListenAddress(webhook_host, webhook_port),
                 _target(webhook_service, namespace) if webhook_service else UrlTarget(webhook_url),
+                clients,
             )
             if webhooks
             else None

@@ -147,7 +147,8 @@ class Manager:
             paused.attach(self._caches.stores[cached])
         if settings.pausable:
             self._pause.attach(self._caches.stores[self._pause.cached], self._pause_changed)
-        if all(modes.get(kind.name, mode) is Mode.OBSERVE for kind in controllers):
+        self._acts = any(modes.get(kind.name, mode) is not Mode.OBSERVE for kind in controllers)
+        if not self._acts:
             self._election.observe()
         self._recorder: EventRecorder | None = None
         self._term: LeadershipTerm | None = None
@@ -192,8 +193,8 @@ class Manager:
 
     @property
     def leading(self) -> bool:
-        """Whether this process is the leader now."""
-        return self._term is not None and self._term.valid
+        """Whether this process is the leader now; never where all its controllers observe."""
+        return self._acts and self._term is not None and self._term.valid
 
     @property
     def paused(self) -> bool:

@@ -353,7 +353,27 @@ async def serving(
 
 
 class _EmbeddedServer(uvicorn.Server):
-    """A server that leaves signals to the program."""
+    """A server that leaves signals to the program, and limits the time of TLS handshakes."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen. uvicorn would leave a handshake the 60 seconds of asyncio."""
+        config = self.config
+        loop = asyncio.get_running_loop()
+
+        def connection() -> asyncio.Protocol:
+            return BoundedProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+
+        self.servers = [
+            await loop.create_server(
+                connection,
+                sock=listener,
+                backlog=config.backlog,
+                ssl=config.ssl,
+                ssl_handshake_timeout=None if config.ssl is None else SILENT_SECONDS,
+            )
+            for listener in sockets or ()
+        ]
+        self.started = True
 
     def capture_signals(self) -> Any:
         """Install no signal handlers."""

@@ -202,7 +202,7 @@ class ManagerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the current state."""
-        yield _one("springtide_leader", "Whether this process is the leader.", self._manager.leading)
+        yield _one("springtide_leader", "Whether this process is the leader; 0 in observe mode.", self._manager.leading)
         yield _one("springtide_paused", "Whether everything is paused by the ConfigMap.", self._manager.paused)
         yield from _controllers(self._manager.health())
         yield from _caches(self._manager.cache_health(), self._clock.monotonic())

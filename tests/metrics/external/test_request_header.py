@@ -1,18 +1,13 @@
-"""Request header authentication: headers of the front proxy are used, and those of other clients ignored.
-
-Connections to the door: each proves itself anew.
-"""
+"""Request header authentication: headers of the front proxy are used, and those of other clients ignored."""
 
 from __future__ import annotations
-
-import ssl
 
 import pytest
 from tests.e2e.identities import make_client
 from tests.metrics.external.fake_cluster import AUTHORITY, NOW, PROXY, told_by
 
 from springtide.cluster.errors import Unauthorized
-from springtide.metrics.external.request_header import Caller, FrontProxy, Headers, RequestHeaderError, RequestHeaderTls
+from springtide.metrics.external.request_header import Caller, FrontProxy, Headers, RequestHeaderError
 
 CERTIFICATE = PROXY.certificate.decode()
 ADMIN = [("x-remote-user", "admin")]
@@ -80,26 +75,3 @@ def test_missing_settings_are_an_error_with_a_hint(changed: dict[str, str | None
     """In particular, an unreadable list of allowed names must not allow all names."""
     with pytest.raises(RequestHeaderError, match="--requestheader-client-ca-file"):
         FrontProxy.read(told_by(AUTHORITY, **changed))
-
-
-def test_no_tls_session_tickets_are_issued() -> None:
-    """A resumed session would skip the verification of the client certificate."""
-    client_hears, server_hears = ssl.MemoryBIO(), ssl.MemoryBIO()
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    door = RequestHeaderTls(AUTHORITY)
-    door.trust(AUTHORITY.certificate.decode())
-    server = door.context.wrap_bio(server_hears, client_hears, server_side=True)
-    client = context.wrap_bio(client_hears, server_hears, server_hostname="springtide")
-    for side in (client, server, client, server):
-        try:
-            side.do_handshake()
-        except ssl.SSLWantReadError:
-            continue
-    server.write(b"hello")
-
-    # Tickets come before the first words.
-    assert client.read(5) == b"hello"
-    assert client.session is not None
-    assert not client.session.has_ticket

@@ -3,7 +3,8 @@
 On a live cluster the installer creates the configurations, and only their `caBundle` is written here. In the embedded
 cluster they are created and reconciled as a whole. CRDs are installed before it is known whether webhooks are enabled,
 so CRDs of Springtide without a conversion get the webhook if `convert` is set. A CRD of another program, or with
-another conversion webhook, is never changed.
+another conversion webhook, is never changed. API servers call conversion webhooks without a client certificate, so a
+server that verifies its clients converts nothing, and a CRD that it has converted before is reported.
 
 The bundle is read from the Secret after the configuration, and the patch has the resourceVersion of the configuration
 as its precondition. So a slow replica cannot overwrite a newer bundle with an older one.
@@ -71,13 +72,16 @@ class WebhookRegistration:
         create: bool = False,
         convert: bool = False,
         failure_policy: str = "Fail",
+        verifies_clients: bool = False,
     ) -> None:
         self._transport = transport
         self._target = target
         self._create = create
-        self._convert = convert
+        self._convert = (convert or create) and not verifies_clients
+        self._verifies_clients = verifies_clients
         self._failure_policy = failure_policy
         self._missed: set[str] = set()
+        self._unreadable: set[str] = set()
 
     async def published(self) -> bytes:
         """Return the bundle of the validating configuration; empty if there is none."""
@@ -146,6 +150,15 @@ class WebhookRegistration:
             self._missed.add(name)
             log.info("%s %s is not installed, so no CA bundle is published in it", resource.kind, name)
 
+    def _report_conversion(self, definition: str) -> None:
+        if definition not in self._unreadable:
+            self._unreadable.add(definition)
+            log.warning(
+                "the CRD %s is converted by these webhooks, and API servers convert without a client certificate, so"
+                " that its older versions cannot be read: set its spec.conversion to {strategy: None, webhook: null}",
+                definition,
+            )
+
     def _webhook_difference(self, wanted: Object) -> BundleDiff:
         def difference(found: Object, bundle: bytes) -> list[Object]:
             webhooks = found.get("webhooks") or []
@@ -167,13 +180,15 @@ class WebhookRegistration:
     def _conversion_difference(self, found: Object, bundle: bytes) -> list[Object]:
         wanted = conversion(self._target, bundle)
         current = found["spec"].get("conversion") or {}
-        if self._create or (self._convert and is_unconverted(found)):
+        if self._convert and (self._create or is_unconverted(found)):
             unserved = [at for at, version in enumerate(found["spec"]["versions"]) if not version["served"]]
             serve = [{"op": "replace", "path": f"/spec/versions/{at}/served", "value": True} for at in unserved]
             convert = [] if _covers(current, wanted) else [{"op": "add", "path": "/spec/conversion", "value": wanted}]
             return [*convert, *serve]
         client = (current.get("webhook") or {}).get("clientConfig") or {}
         ours = _covers(client, self._target.client_config(CONVERT_PATH))
+        if ours and self._verifies_clients:
+            self._report_conversion(found["metadata"]["name"])
         if not ours or client.get("caBundle") == encoded_bundle(bundle):
             return []
         path = "/spec/conversion/webhook/clientConfig/caBundle"

@@ -6,7 +6,9 @@ nor hold their event loop. An internal failure must not block writes to the clus
 review is too large when decoded, the object is allowed with a warning; the rules of the CRDs and the conditions of
 controllers still apply.
 
-`webhooks` runs the server together with its certificates and their registration.
+`serve_webhooks` runs the server together with its certificates and their registration. API servers can be made to
+authenticate by client certificates when they validate and default objects, but not when they convert them, so with
+verification of clients there is no conversion.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from springtide.apis.kinds import ValidationContext
 from springtide.cluster.admission.configurations import UrlTarget, WebhookTarget
@@ -36,6 +39,7 @@ from springtide.cluster.admission.reviews import (
     decoded_bytes,
     uid_of,
 )
+from springtide.cluster.certificates.clients import ClientVerification, ClientVerifyingTls, VerifiedClients
 from springtide.cluster.certificates.issuance import make_provisional
 from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, wall_time
 from springtide.cluster.certificates.rotation import CertificateLifetimes
@@ -89,22 +93,34 @@ async def serve_webhooks(
     failure_policy: str = "Fail",
     terms: CertificateLifetimes | None = None,
     round_seconds: float = ROUND_SECONDS,
+    clients: ClientVerification | None = None,
 ) -> AsyncIterator[Webhooks]:
     """Serve the webhooks within the block.
 
     `target` is where API servers reach them; None: the address of the server, for an API server on the same machine.
     `now` returns the instant at which objects are validated; certificates always use wall time. `create` creates the
     webhook configurations. `convert` adds the conversion webhook to CRDs of Springtide that have none; `create`
-    implies it. The block starts at once; `ready` is false until certificates exist and their CA bundle is published.
+    implies it. With `clients`, only these can connect, and nothing is converted. The block starts at once; `ready` is
+    false until certificates exist and their CA bundle is published.
     """
     compute = LiveCompute(_THREADS, seconds=REVIEW_TIMEOUT)
-    app = admission_app(compute, now, default_zone=default_zone)
-    identity = TlsIdentity(make_provisional(host, now=wall_time()))
+    app: ASGIApp = admission_app(compute, now, default_zone=default_zone)
+    provisional = make_provisional(host, now=wall_time())
+    if clients is None:
+        identity = TlsIdentity(provisional)
+    else:
+        identity = ClientVerifyingTls(provisional, required=True, authorities=clients.authorities)
+        app = VerifiedClients(app, clients.names, wall_time)
     try:
         async with serving(app, host=host, port=port, identity=identity) as served:
             reached = target or UrlTarget(served.url)
             registration = WebhookRegistration(
-                transport, reached, create=create, convert=convert, failure_policy=failure_policy
+                transport,
+                reached,
+                create=create,
+                convert=convert,
+                failure_policy=failure_policy,
+                verifies_clients=clients is not None,
             )
             certificates = CertificateManager(
                 transport,

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from springtide.cluster.certificates.clients import certificate_of
 from springtide.cluster.clock import Clock
 from springtide.cluster.controller import Permission
 from springtide.cluster.errors import (
@@ -147,13 +148,11 @@ class ExternalMetricsApp:
         front_proxy = self._front_proxy()
         if front_proxy is None:
             raise _unavailable("the request header settings of the cluster have not been read yet")
-        tls = request.scope.get("extensions", {}).get("tls", {})
-        certificate = next(iter(tls.get("client_cert_chain", ())), "")
         # User names are not always ASCII, and ASGI servers pass header values on as bytes.
         headers = [
             (name, value.encode("latin-1").decode("utf-8", "replace")) for name, value in request.headers.items()
         ]
-        return front_proxy.caller(certificate, headers, self._clock.now())
+        return front_proxy.caller(certificate_of(request.scope), headers, self._clock.now())
 
     def _answer(self, request: Request, attributes: RequestAttributes) -> Object:
         if attributes.resource:

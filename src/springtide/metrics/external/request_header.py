@@ -1,33 +1,25 @@
-"""Request header authentication of aggregated API servers, with its TLS context.
+"""Request header authentication of aggregated API servers.
 
 The API server (the front proxy) authenticates with a client certificate and passes its user on in request headers. The
 ConfigMap `kube-system/extension-apiserver-authentication` names the authorities of that certificate, its allowed common
 names and the headers; it is read periodically. Request headers of other clients are ignored.
-
-The server certificate and the trusted authorities change while the server runs. OpenSSL cannot remove authorities from
-a context, so every change makes a new context, and new connections switch to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote
 
 import msgspec
-from cryptography import x509
-from cryptography.x509.oid import NameOID
 
-from springtide.cluster.certificates import CertificatePair
+from springtide.cluster.certificates.clients import ClientVerifyingTls, check_authorities, read_client_certificate
 from springtide.cluster.clock import Backoff
 from springtide.cluster.errors import ClusterError, Forbidden, Unauthorized
 from springtide.cluster.resources import Key, Object, Resource
-from springtide.cluster.serving import TlsIdentity
 from springtide.cluster.transport import Transport
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -72,11 +64,9 @@ class FrontProxy:
     def read(cls, config_map: Object) -> FrontProxy:
         """Read the settings from the ConfigMap; raises `RequestHeaderError`."""
         data = config_map.get("data") or {}
-        authorities = data.get("requestheader-client-ca-file", "")
         try:
-            x509.load_pem_x509_certificates(authorities.encode())
             return cls(
-                authorities,
+                check_authorities(data.get("requestheader-client-ca-file", "")),
                 frozenset(_listed(data, "requestheader-allowed-names", str)),
                 _listed(data, "requestheader-username-headers"),
                 _listed(data, "requestheader-uid-headers"),
@@ -95,11 +85,12 @@ class FrontProxy:
         """
         if not certificate:
             raise Unauthorized("no client certificate was sent: send requests through the API server of the cluster")
-        name, begins, ends = _read_certificate(certificate)
-        if self.names and name not in self.names:
-            raise Unauthorized(f"{name!r} is not an allowed name of the front proxy: its request headers are ignored")
-        if not begins <= now < ends:
-            raise Unauthorized(f"the client certificate of {name!r} is not valid now")
+        client = read_client_certificate(certificate)
+        if self.names and client.name not in self.names:
+            msg = f"{client.name!r} is not an allowed name of the front proxy: its request headers are ignored"
+            raise Unauthorized(msg)
+        if not client.begins <= now < client.ends:
+            raise Unauthorized(f"the client certificate of {client.name!r} is not valid now")
         user = next((value for wanted in self.user_headers for key, value in headers if key == wanted and value), "")
         if not user:
             raise Unauthorized(f"the request has no user: {' or '.join(self.user_headers)} is not set")
@@ -124,63 +115,10 @@ def _listed(data: Mapping[str, str], name: str, spelt: Callable[[str], str] = st
     return tuple(spelt(each) for each in msgspec.json.decode(data.get(name) or "[]", type=list[str]))
 
 
-@lru_cache(maxsize=64)
-def _read_certificate(pem: str) -> tuple[str, int, int]:
-    """Return the common name of a certificate and its validity."""
-    certificate = x509.load_der_x509_certificate(ssl.PEM_cert_to_DER_cert(pem))
-    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return (
-        str(names[0].value) if names else "",
-        int(certificate.not_valid_before_utc.timestamp()),
-        int(certificate.not_valid_after_utc.timestamp()),
-    )
-
-
-class RequestHeaderTls(TlsIdentity):
-    """The server certificate, and the authorities that may sign client certificates."""
-
-    def __init__(self, pair: CertificatePair) -> None:
-        self._pair = pair
-        self._trusted = ""
-        super().__init__(pair)
-        # What is negotiated before the switch to the newest context is read from this one.
-        _request_client_certificates(self.context)
-        self.context.sni_callback = self._switch_context
-
-    def replace(self, pair: CertificatePair) -> None:
-        """Use another server certificate for new connections."""
-        super().replace(pair)
-        self._pair = pair
-        self._renew()
-
-    def trust(self, authorities: str) -> None:
-        """Accept only client certificates of these authorities, in PEM, on new connections."""
-        if authorities != self._trusted:
-            self._trusted = authorities
-            self._renew()
-
-    def _renew(self) -> None:
-        newest = TlsIdentity(self._pair).context
-        _request_client_certificates(newest)
-        if self._trusted:
-            newest.load_verify_locations(cadata=self._trusted)
-        self._newest = newest
-
-    def _switch_context(self, connection: ssl.SSLObject, name: str | None, entered: ssl.SSLContext) -> None:  # noqa: ARG002
-        connection.context = self._newest
-
-
-def _request_client_certificates(context: ssl.SSLContext) -> None:
-    context.verify_mode = ssl.CERT_OPTIONAL
-    # No session tickets: a resumed session would skip the verification of the client certificate.
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.num_tickets = 0
-
-
 class RequestHeaderWatcher:
     """Reads the settings of request header authentication periodically."""
 
-    def __init__(self, transport: Transport, tls: RequestHeaderTls, *, round_seconds: float = ROUND_SECONDS) -> None:
+    def __init__(self, transport: Transport, tls: ClientVerifyingTls, *, round_seconds: float = ROUND_SECONDS) -> None:
         self._transport = transport
         self._tls = tls
         self._round_seconds = round_seconds

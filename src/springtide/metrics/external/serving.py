@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from springtide.cluster.admission.configurations import ServiceTarget
+from springtide.cluster.certificates.clients import ClientVerifyingTls
 from springtide.cluster.certificates.issuance import make_provisional
 from springtide.cluster.certificates.manager import ROUND_SECONDS, CertificateManager, permissions_of, wall_time
 from springtide.cluster.certificates.rotation import CertificateLifetimes
@@ -19,7 +20,7 @@ from springtide.metrics.external import leader_endpoints, registration
 from springtide.metrics.external.app import AccessReviewer, ExternalMetricsApp
 from springtide.metrics.external.leader_endpoints import LeaderEndpoints
 from springtide.metrics.external.registration import ApiServiceRegistration
-from springtide.metrics.external.request_header import RequestHeaderTls, RequestHeaderWatcher
+from springtide.metrics.external.request_header import RequestHeaderWatcher
 from springtide.metrics.series import SeriesStore
 
 SECRET_NAME = "springtide-external-metrics-certificates"  # noqa: S105 - where the secret is, not what it is
@@ -88,7 +89,7 @@ async def external_metrics(
     Service while the process leads; empty: there is no pod. `create` creates a missing APIService. The block starts at
     once; `problem` returns what is missing until everything is in place.
     """
-    tls = RequestHeaderTls(make_provisional(host, now=wall_time()))
+    tls = ClientVerifyingTls(make_provisional(host, now=wall_time()), required=False)
     request_header = RequestHeaderWatcher(transport, tls, round_seconds=round_seconds)
     registered = ApiServiceRegistration(transport, service, create=create)
     certificates = CertificateManager(
