@@ -19,6 +19,7 @@ from springtide.scaling.behavior import (
     StabilizedReplicas,
     furthest_allowed,
     move,
+    move_as_recommended,
     stabilize,
 )
 from springtide.scaling.recommendations import (
@@ -54,6 +55,7 @@ __all__ = [
     "combine_recommendations",
     "furthest_allowed",
     "move",
+    "move_as_recommended",
     "proportional_replicas",
     "stabilize",
 ]
