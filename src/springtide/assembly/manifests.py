@@ -173,6 +173,14 @@ class CheckedManifests:
         """The number of warnings."""
         return len(self.problems) - self.errors
 
+    def problems_of(self, loaded: LoadedObject) -> tuple[LocatedProblem, ...]:
+        """Return the problems of one of the objects; of a related one those that are reported."""
+        for manifest in self.manifests:
+            if manifest.object is loaded:
+                return manifest.problems
+        key = (loaded.kind.kind, loaded.namespace, loaded.name)
+        return tuple(found for found in self.problems if (found.kind, found.namespace, found.name) == key)
+
     def exit_code(self, *, strict: bool) -> int:
         """Return the exit code: 0 fine, 1 errors (or warnings, if strict), 2 an input could not be read."""
         if self.unreadable:

@@ -22,6 +22,7 @@ from springtide.scaling.behavior import (
     move_as_recommended,
     stabilize,
 )
+from springtide.scaling.projection import ProjectedMove, ProjectionRules, projected_moves
 from springtide.scaling.recommendations import (
     MOST,
     CombinedRecommendation,
@@ -41,6 +42,8 @@ __all__ = [
     "CombinedRecommendation",
     "DirectionLimits",
     "PolicySelect",
+    "ProjectedMove",
+    "ProjectionRules",
     "RecommendationSteps",
     "ReplicaChanges",
     "ReplicaHistory",
@@ -56,6 +59,7 @@ __all__ = [
     "furthest_allowed",
     "move",
     "move_as_recommended",
+    "projected_moves",
     "proportional_replicas",
     "stabilize",
 ]
