@@ -141,6 +141,26 @@ def test_black_friday_comes_as_it_is_forecast(follower: dict[str, Any], within: 
     assert differences(expected, found, within) == []
 
 
+@pytest.mark.parametrize(
+    ("behavior", "replicas"),
+    [
+        pytest.param({"scaleUp": {"tolerance": "0.5"}}, [10, 10, 10], id="within-the-tolerance"),
+        pytest.param({"scaleDown": {"stabilizationWindowSeconds": 3600}}, [10, 14, 14], id="a-window"),
+        pytest.param({"scaleDown": {"selectPolicy": "Disabled"}}, [10, 14, 14], id="never-down"),
+        pytest.param(
+            {"scaleUp": {"policies": [{"type": "Count", "value": 1, "periodSeconds": 1800}]}},
+            [10, 12, 10],
+            id="a-policy",
+        ),
+    ],
+)
+def test_behaviours_come_as_they_are_forecast(behavior: dict[str, Any], replicas: list[int]) -> None:
+    objects = (producer(10, [(60, 140, 14)]), autoscaler(1, 30, 1, behavior), deployment(10))
+    expected = forecast(*objects)
+    assert [expected.at(BEGIN + minute * 60) for minute in (30, 100, 150)] == replicas
+    assert differences(expected, simulated(*objects), 2) == []
+
+
 windows = st.lists(
     st.tuples(st.integers(15, 400), st.integers(20, 180), st.integers(0, 30)).map(
         lambda window: (window[0], window[0] + window[1], window[2])
