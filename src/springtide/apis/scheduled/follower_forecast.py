@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from springtide.almanac import Timeline, Zone, combine
 from springtide.apis.forecast import Forecast, ForecastQuery, Lane, LaneChange, LaneStyle
@@ -53,15 +54,15 @@ class _Level:
     next: LaneChange | None = None
     _value: int | None = None
 
-    def take(self, at: int, value: int, because: str) -> None:
+    def take(self, at: int, value: int, because: Callable[[], str]) -> None:
         """Take the value that holds from an instant on; instants are in order."""
         if value == self._value:
             return
         self._value = value
         if at <= self.query.start:
-            self.current, self.because = value, because
+            self.current = value
             return
-        change = LaneChange(at, value, because)
+        change = LaneChange(at, value, because())
         self.next = self.next or change
         if at <= self.query.until:
             self.changes.append(change)
@@ -124,19 +125,19 @@ def _walk(
     begins = query.start - behaviour.longest_window - behaviour.longest_period
     ratios = combine(_ratios(schedules), [one.values for one in schedules])
     replicas, recommended = _Level(query), _Level(query)
-    reasons, latest = "", ""
+    changed, latest = begins, ""
     ahead = 0
     for step in projected_moves(ratios.segments(begins), follower.rules):
         if step.at > query.until:
             ahead += 1
             if ahead > _MOST_STEPS_AHEAD or (replicas.next is not None and recommended.next is not None):
                 break
-        if step.waited is None and step.at > query.start:
-            reasons = _reasons(schedules, step.at)
-        limits = _limits(follower, step)
-        latest = limits if step.at <= query.start else latest
-        recommended.take(step.at, step.recommended, reasons)
-        replicas.take(step.at, step.replicas, reasons + limits)
+        changed = step.at if step.waited is None else changed
+        if step.at <= query.start:
+            latest = _limits(follower, step)
+        reason = partial(_reasons, schedules, changed)
+        recommended.take(step.at, step.recommended, reason)
+        replicas.take(step.at, step.replicas, partial(_reason_within, follower, step, reason))
     current = "; ".join(one.reason(query.start, changed=False) for one in schedules)
     recommended.because, replicas.because = current, current + latest
     return replicas, recommended
@@ -155,6 +156,10 @@ def _reasons(schedules: Sequence[_CompiledSchedule], at: int) -> str:
         (f"MetricsProducer `{one.followed.name}`: " if several else "") + one.reason(at, changed=True)
         for one in changing
     )
+
+
+def _reason_within(follower: ScheduleFollower, step: ProjectedMove, reason: Callable[[], str]) -> str:
+    return reason() + _limits(follower, step)
 
 
 def _limits(follower: ScheduleFollower, step: ProjectedMove) -> str:
