@@ -38,6 +38,7 @@ def target(kind: str = "Deployment", api_version: str = "apps/v1", name: str = "
 
 
 HPA_TARGET = target("HorizontalPodAutoscaler", "autoscaling/v2", "hpa")
+HPA_V1_TARGET = target("HorizontalPodAutoscaler", "autoscaling/v1", "hpa")
 KEDA_TARGET = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "keda"}
 
 
@@ -183,6 +184,53 @@ def arn(region: str) -> str:
                 "HorizontalPodAutoscaler `hpa`, 5"
             ],
             id="a minimum above the target's maximum",
+        ),
+        pytest.param(
+            [
+                cron("c", {"name": "a", "schedule": "0 9 * * *", "targetMinReplicas": 9}, to=HPA_V1_TARGET),
+                {
+                    **hpa(),
+                    "apiVersion": "autoscaling/v1",
+                },
+                deployment(),
+            ],
+            [
+                "c spec.rules[0].targetMinReplicas: targetMinReplicas 9 is greater than the maximum of "
+                "HorizontalPodAutoscaler `hpa`, 5"
+            ],
+            id="a minimum above the maximum of a target in its first version",
+        ),
+        pytest.param(
+            [
+                cron(
+                    "c",
+                    {"name": "day", "schedule": "0 9 * * *", "targetMinReplicas": 4},
+                    {"name": "night", "schedule": "0 20 * * *", "targetMaxReplicas": 3},
+                    to=HPA_TARGET,
+                ),
+                hpa(),
+                deployment(),
+            ],
+            [
+                "c spec.rules[1].targetMaxReplicas: rule `night` is refused, first at Fri 2026-05-29 20:00 UTC: "
+                "targetMaxReplicas 3 is smaller than the minimum 4 that rule `day` has set"
+            ],
+            id="a maximum below the minimum of another rule",
+        ),
+        pytest.param(
+            [
+                cron(
+                    "c",
+                    {"name": "day", "schedule": "0 9 * * *", "targetMinReplicas": 4},
+                    {"name": "more", "schedule": "0 9 * * *", "targetMaxReplicas": 5},
+                    {"name": "night", "schedule": "0 20 * * *", "targetMaxReplicas": 3, "targetMinReplicas": 1},
+                    to=HPA_TARGET,
+                ),
+                hpa(),
+                deployment(),
+            ],
+            [],
+            id="bounds of two rules that fire together",
         ),
         pytest.param(
             [

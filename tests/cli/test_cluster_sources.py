@@ -349,8 +349,80 @@ def test_a_preview_of_a_namespace_shows_what_depends_on_time(ask: Run) -> None:
     assert "MetricsProducer/peak in namespace shop" in result.stdout
     assert "CronFederatedHPA/nightly in namespace shop" in result.stdout
     assert "note:" not in result.stderr
-    named = ask("preview", "-n", "shop", "horizontalautoscaler/web")
-    assert "note: HorizontalAutoscaler `web` does not depend on time" in named.stderr
+    named = ask("preview", "-n", "shop", "deployment/web")
+    assert "note: Deployment `web` does not depend on time" in named.stderr
+
+
+def test_a_named_autoscaler_is_drawn_by_its_schedule(ask: Run) -> None:
+    result = ask(
+        "preview", "-n", "shop", "horizontalautoscaler/web", "--from", "2026-11-17", "--for", "1d", "-o", "json"
+    )
+    (shown,) = json.loads(result.stdout)["objects"]
+    (lane,) = shown["lanes"]
+    assert (shown["kind"], lane["lane"], [change["value"] for change in lane["changes"]]) == (
+        "HorizontalAutoscaler",
+        "replicas",
+        [6, 2],
+    )
+
+
+POD_AUTOSCALER = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: kiosk, namespace: default}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: kiosk}
+  maxReplicas: 5
+  metrics:
+  - type: External
+    external:
+      metric: {name: karpenter_scheduled_capacity, selector: {matchLabels: {name: web}}}
+      target: {type: AverageValue, averageValue: "1"}
+"""
+CAPPED = (Path(__file__).parents[1] / "fixtures" / "black-friday-capped.yaml").read_text(encoding="utf-8")
+CAPPED = CAPPED.replace("\n  name: web\n", "\n  name: web\n  namespace: default\n")
+
+
+@pytest.fixture(scope="module")
+def capped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with served_objects(tmp_path_factory.mktemp("capped"), f"{CAPPED}---{POD_AUTOSCALER}") as path:
+        yield path
+
+
+@pytest.mark.parametrize(
+    ("names", "files"),
+    [
+        pytest.param([], ["horizontalautoscaler/web", "horizontalpodautoscaler/kiosk"], id="a-namespace"),
+        pytest.param(
+            ["metricsproducer/web"], ["horizontalautoscaler/web", "horizontalpodautoscaler/kiosk"], id="the-schedule"
+        ),
+        pytest.param(["horizontalautoscaler/web"], ["horizontalautoscaler/web"], id="the-autoscaler"),
+        pytest.param(["hpa/kiosk"], ["horizontalpodautoscaler/kiosk"], id="the-pod-autoscaler"),
+    ],
+)
+def test_a_schedule_beyond_the_bounds_of_a_follower_is_found(
+    run: Run, capped: Path, names: list[str], files: list[str]
+) -> None:
+    result = run("check", "-n", "default", *names, "--kubeconfig", capped, "-o", "json")
+    found = [one for one in problems(result.stdout) if one["path"] == "spec.maxReplicas"]
+    assert [one["file"] for one in found] == [f"cluster:default/{file}" for file in files]
+    assert all("behaviour `black-friday` of MetricsProducer `web` asks for 20" in one["message"] for one in found)
+
+
+def test_a_preview_of_a_namespace_draws_its_autoscalers(run: Run, capped: Path) -> None:
+    picture = ("preview", "-n", "default", "--kubeconfig", capped, "--from", "2026-11-26", "--for", "3d", "-o", "json")
+    shown = json.loads(run(*picture).stdout)["objects"]
+    values = {
+        item["kind"]: [[change["value"] for change in lane["changes"]] for lane in item["lanes"]] for item in shown
+    }
+    assert values == {
+        "MetricsProducer": [[20, 2]],
+        "HorizontalAutoscaler": [[3, 2], [20, 2]],
+        "HorizontalPodAutoscaler": [[5, 2], [20, 2]],
+    }
+    assert all(len(item["problems"]) == (item["kind"] != "MetricsProducer") for item in shown)
+    named = json.loads(run(*picture, "metricsproducer/web").stdout)["objects"]
+    assert [item["kind"] for item in named] == ["MetricsProducer"]
 
 
 SCALERS = """

@@ -116,6 +116,31 @@ def test_windows_of_dates_happen_once(run: Run, write: Write, window: str, opens
 
 
 @pytest.mark.parametrize(
+    ("windows", "bounds"),
+    [
+        pytest.param(["2099-11-27 06:00-22:00=20"], (2, 20), id="a-sale"),
+        pytest.param(["mon-fri 8-18=6", "2099-11-27 06:00-22:00=20"], (2, 20), id="a-sale-beside-office-hours"),
+        pytest.param(["daily 22:00-06:00=0", "2099-12-24=1"], (0, 2), id="fewer-than-the-default"),
+    ],
+)
+def test_the_bounds_of_the_autoscaler_hold_the_schedule(
+    run: Run, write: Write, windows: list[str], bounds: tuple[int, int]
+) -> None:
+    asked = [option for window in windows for option in ("--window", window)]
+    result = run(*PRODUCER, "-n", "web", *asked, "--target", "deployment/shop")
+    assert result.exit_code == 0, result.stderr
+    _, autoscaler = objects(result.stdout)
+    spec = autoscaler["spec"]
+    assert isinstance(spec, dict)
+    assert (spec["minReplicas"], spec["maxReplicas"]) == bounds
+    path = write("new.yaml", result.stdout)
+    found = json.loads(run("check", path, "-o", "json").stdout)["problems"]
+    assert [problem["message"] for problem in found] == ["Deployment `shop` is not in these files"]
+    drawn = json.loads(run("preview", path, "--for", "1d", "-o", "json").stdout)["objects"]
+    assert [item["kind"] for item in drawn] == ["MetricsProducer"], "nothing is cut"
+
+
+@pytest.mark.parametrize(
     ("window", "said"),
     [
         pytest.param("2099-11-31 06:00-22:00=3", "2099-11-31 is not a calendar date", id="no-date"),

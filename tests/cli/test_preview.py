@@ -235,3 +235,51 @@ def test_kinds_of_ours_in_a_wrong_group_are_errors(run: Run, output: str) -> Non
 def test_kinds_without_controller_are_noted(run: Run, output: str) -> None:
     result = run("preview", "examples/budgets-by-reason.yaml", "-o", output)
     assert "note: no controller acts on NodePool yet" in result.stderr
+
+
+CAPPED = Path(__file__).parents[1] / "fixtures" / "black-friday-capped.yaml"
+BLACK_FRIDAY = ("--from", "2026-11-26T00:00:00Z", "--for", "3d")
+
+
+def test_an_autoscaler_that_cuts_its_schedule_is_drawn_beside_it(run: Run) -> None:
+    producer, autoscaler = json.loads(run("preview", CAPPED, *BLACK_FRIDAY, "-o", "json").stdout)["objects"]
+    assert [lane["lane"] for lane in producer["lanes"]] == ["replicas"]
+    assert [change["value"] for change in producer["lanes"][0]["changes"]] == [20, 2]
+    assert (autoscaler["kind"], autoscaler["name"]) == ("HorizontalAutoscaler", "web")
+    lanes = {lane["lane"]: [(one["at"], one["value"]) for one in lane["changes"]] for lane in autoscaler["lanes"]}
+    assert lanes == {
+        "replicas": [("2026-11-27T05:00:00Z", 3), ("2026-11-27T21:05:00Z", 2)],
+        "schedule": [("2026-11-27T05:00:00Z", 20), ("2026-11-27T21:00:00Z", 2)],
+    }
+    assert [problem["path"] for problem in autoscaler["problems"]] == ["spec.maxReplicas"]
+
+
+@pytest.mark.parametrize("output", ["text", "svg", "html"])
+def test_every_picture_has_the_replicas_and_the_schedule(run: Run, output: str) -> None:
+    result = run("preview", CAPPED, *BLACK_FRIDAY, "-o", output)
+    assert result.exit_code == 0
+    assert "HorizontalAutoscaler/web" in result.stdout
+    assert "cut to maxReplicas 3" in " ".join(result.stdout.split())
+
+
+def test_a_calendar_of_events_has_the_schedule_only(run: Run) -> None:
+    result = run("preview", CAPPED, *BLACK_FRIDAY, "-o", "ics")
+    assert "HorizontalAutoscaler" not in result.stdout
+    assert "MetricsProducer" in result.stdout
+
+
+def test_an_autoscaler_within_its_bounds_is_noted(run: Run) -> None:
+    result = run("preview", EXAMPLES / "scheduled-capacity.yaml", *WEEK)
+    assert "HorizontalAutoscaler/" not in result.stdout
+    assert (
+        "note: HorizontalAutoscaler `scheduling` follows MetricsProducer `scheduling` within its bounds of 1 and 5"
+        in result.stderr
+    )
+
+
+def test_an_autoscaler_with_other_metrics_is_noted(run: Run) -> None:
+    result = run("preview", EXAMPLES / "live" / "queue-with-floor.yaml", *WEEK)
+    assert (
+        "HorizontalAutoscaler `ml-training` is not drawn: it follows MetricsProducer `ml-training-floor`,"
+        " and metrics that are not schedules" in " ".join(result.stderr.split())
+    )

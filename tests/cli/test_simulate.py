@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,6 +55,129 @@ def test_text_has_time_actor_change_and_reason(run: Run, calendar: Path) -> None
     assert "    status.conditions[Active].status: False → True" in result.stdout
     assert "    because 2026-12-24 is in the calendar (Europe/Berlin)" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("2026-12-25T00:00:00Z  end: ")
+
+
+CAPPED = Path(__file__).parents[1] / "fixtures" / "black-friday-capped.yaml"
+NODES = Path(__file__).parents[2] / "examples" / "nodes.yaml"
+BLACK_FRIDAY = ("--from", "2026-11-26T00:00:00Z", "--for", "3d")
+SUMMARY = [
+    "Deployment default/web: 2 to 3 replicas in 2 changes, 2 at the end",
+    "HorizontalAutoscaler default/web: capped at maxReplicas 3 for 16h; 20 replicas were asked for",
+]
+
+
+def test_the_summary_names_replicas_and_the_bound_that_cut_them(run: Run) -> None:
+    result = run("simulate", CAPPED, NODES, *BLACK_FRIDAY)
+    *trace, summary, replicas, bound, end = result.stdout.splitlines()
+    assert len(trace) > 50
+    assert [summary, replicas.strip(), bound.strip()] == ["summary", *SUMMARY]
+    assert end.startswith("2026-11-29T00:00:00Z  end: ")
+
+
+def test_quiet_prints_the_summary_only(run: Run) -> None:
+    result = run("simulate", CAPPED, NODES, *BLACK_FRIDAY, "--quiet")
+    assert result.exit_code == 0
+    assert [line.strip() for line in result.stdout.splitlines()[:-1]] == ["summary", *SUMMARY]
+    data = run("simulate", CAPPED, NODES, *BLACK_FRIDAY, "--quiet", "-o", "json")
+    assert _lines(data.stdout) == [{"end": "2026-11-29T00:00:00Z", "complete": True, "summary": SUMMARY}]
+
+
+def test_pods_that_stay_pending_are_counted(run: Run) -> None:
+    result = run("simulate", CAPPED, *BLACK_FRIDAY, "--quiet")
+    assert (
+        "3 pods: FailedScheduling, first at 2026-11-26T00:00:00Z: no nodes available to schedule pods" in result.stdout
+    )
+
+
+def test_an_autoscaler_of_kubernetes_that_is_capped_is_named(run: Run, tmp_path: Path) -> None:
+    producer, _, deployment = CAPPED.read_text(encoding="utf-8").split("---\n")
+    autoscaler = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 4
+  maxReplicas: 8
+  metrics:
+  - type: External
+    external:
+      metric: {name: karpenter_scheduled_capacity, selector: {matchLabels: {name: web}}}
+      target: {type: AverageValue, averageValue: "1"}
+"""
+    file = tmp_path / "stock.yaml"
+    file.write_text("---\n".join((producer, autoscaler, deployment)), encoding="utf-8")
+    lines = run("simulate", file, NODES, *BLACK_FRIDAY, "--quiet").stdout.splitlines()
+    assert lines[1].strip() == "Deployment default/web: 2 to 8 replicas in 3 changes, 4 at the end"
+    assert [re.sub("for .*", "", line).strip() for line in lines[2:4]] == [
+        "HorizontalPodAutoscaler default/web: held at minReplicas 4",
+        "HorizontalPodAutoscaler default/web: capped at maxReplicas 8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kinds"),
+    [
+        pytest.param(["--kind", "deploy"], {"Deployment", "Event"}, id="a-kind-by-its-short-name"),
+        pytest.param(
+            ["--kind", "Deployment", "--kind", "hauto"], {"Deployment", "HorizontalAutoscaler", "Event"}, id="two"
+        ),
+        pytest.param(["--object", "horizontalautoscaler/web"], {"HorizontalAutoscaler", "Event"}, id="an-object"),
+        pytest.param(["--object", "deployment/other"], set(), id="an-object-that-does-not-exist"),
+    ],
+)
+def test_kinds_and_objects_can_be_chosen(run: Run, chosen: list[str], kinds: set[str]) -> None:
+    """Events are those about the chosen objects."""
+    result = run("simulate", CAPPED, NODES, *BLACK_FRIDAY, *chosen, "-o", "json")
+    *entries, end = _lines(result.stdout)
+    assert end == {"end": "2026-11-29T00:00:00Z", "complete": True}
+    about = {
+        entry["change"]["involvedObject"][1]["kind"]
+        for entry in entries
+        if entry["object"]["kind"] == "Event" and "involvedObject" in entry["change"]
+    }
+    assert {entry["object"]["kind"] for entry in entries} | about <= kinds
+    assert {entry["object"]["kind"] for entry in entries} >= kinds - {"Event"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["--kind", "Deploymnt"], "did you mean Deployment?", id="a-misspelt-kind"),
+        pytest.param(["--object", "web"], "is not KIND/NAME", id="no-kind"),
+        pytest.param(["--object", "thing/web"], "has no kind 'thing'", id="an-unknown-kind"),
+    ],
+)
+def test_a_wrong_choice_says_what_is_expected(run: Run, arguments: list[str], words: str) -> None:
+    result = run("simulate", CAPPED, *arguments)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("start", "zones", "begins", "notes"),
+    [
+        pytest.param("2026-12-24", ["Europe/Berlin"], "2026-12-23T23:00:00Z", False, id="a-date-of-the-zone"),
+        pytest.param("2026-12-24T08:00", ["Asia/Tokyo"], "2026-12-23T23:00:00Z", False, id="a-time-of-the-zone"),
+        pytest.param("2026-12-24T08:00:00Z", ["Asia/Tokyo"], "2026-12-24T08:00:00Z", False, id="with-an-offset"),
+        pytest.param("2026-12-24", ["Asia/Tokyo", "Europe/Berlin"], "2026-12-24T00:00:00Z", True, id="several-zones"),
+    ],
+)
+def test_a_local_start_is_read_in_the_zone_of_the_objects(
+    run: Run, tmp_path: Path, start: str, zones: list[str], begins: str, notes: bool
+) -> None:
+    file = tmp_path / "calendars.yaml"
+    head = "apiVersion: springtide.dev/v1alpha1, kind: Calendar, metadata: {name: c"
+    file.write_text(
+        "\n---\n".join(
+            f"{{{head}{number}}}, spec: {{timeZone: {zone}, dates: [2027-01-01]}}}}"
+            for number, zone in enumerate(zones)
+        )
+    )
+    result = run("simulate", file, "--from", start, "--for", "1h", "-o", "json")
+    assert _lines(result.stdout)[0]["at"] == begins
+    said = f"note: {start} is read in UTC, as {begins}: the manifests name {', '.join(zones)}"
+    assert result.stderr == (f"{said}\n" if notes else "")
 
 
 def test_the_same_seed_gives_the_same_trace_under_faults(run: Run, calendar: Path) -> None:

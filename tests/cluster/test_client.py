@@ -174,6 +174,7 @@ def test_observe_mode_withholds_and_logs_every_write(caplog: pytest.LogCaptureFi
         assert harness.world.writes == []
         assert (harness.client.traffic.sent, harness.client.traffic.held_back) == (0, 6)
         assert "would patch ConfigMap work/a: seen" in caplog.messages
+        assert "would scale Deployment work/a to 3: busy" in caplog.messages, "the replicas are not known"
 
     play(story, Mode.OBSERVE)
 

@@ -109,6 +109,8 @@ class Lane:
     next: LaneChange | None
     because: str = ""
     """Why the current value holds."""
+    most: int | None = None
+    """The level that is drawn at full height, for lanes that are compared; None: the highest of the lane."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from springtide.apis.scheduled.cross_object_checks import (
     producers_named_in,
     schedule_problems_with_calendars,
 )
+from springtide.apis.scheduled.followers import external_schedule_name, follower_problems
 from springtide.apis.xk8s.cross_object_checks import buffer_problems
 
 
@@ -96,8 +97,14 @@ _FIELDS: dict[tuple[str, str], tuple[tuple[Path, ReferenceRole], ...]] = {
         (("spec", "rules", "*", "calendars", "*"), ReferenceRole.CALENDAR),
     ),
     ("autoscaling.karmada.io", "FederatedHPA"): ((_SCALE_TARGET, ReferenceRole.SCALES),),
-    ("autoscaling", "HorizontalPodAutoscaler"): ((_SCALE_TARGET, ReferenceRole.SCALES),),
-    ("keda.sh", "ScaledObject"): ((_SCALE_TARGET, ReferenceRole.SCALES),),
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        (_SCALE_TARGET, ReferenceRole.SCALES),
+        (("spec", "metrics", "*", "external", "metric"), ReferenceRole.READS),
+    ),
+    ("keda.sh", "ScaledObject"): (
+        (_SCALE_TARGET, ReferenceRole.SCALES),
+        (("spec", "triggers", "*", "metadata", "query"), ReferenceRole.READS),
+    ),
     ("autoscaling.x-k8s.io", "CapacityBuffer"): (
         (("spec", "podTemplateRef"), ReferenceRole.SHAPE),
         (("spec", "scalableRef"), ReferenceRole.SHAPE),
@@ -139,15 +146,20 @@ def references_of(loaded: LoadedObject) -> Iterator[FieldReference]:
     for pattern, role in fields:
         for path, value in _matches(loaded.value, pattern, ()):
             if role is ReferenceRole.READS:
-                yield from (FieldReference(path, role, target) for target in _producers_queried(value, loaded))
+                yield from (FieldReference(path, role, target) for target in _producers_read(value, loaded))
                 continue
             target = _target(value, path, role, loaded)
             if target is not None:
                 yield FieldReference(path if role is ReferenceRole.CONSUMES else (*path, "name"), role, target)
 
 
-def _producers_queried(query: Any, loaded: LoadedObject) -> Iterator[ObjectKey]:
-    named = dict.fromkeys(producers_named_in(query, loaded.namespace)) if isinstance(query, str) else ()
+def _producers_read(source: Any, loaded: LoadedObject) -> Iterator[ObjectKey]:
+    """Yield the producers that a query, or the identifier of an external metric, selects by name."""
+    if isinstance(source, str):
+        named = dict.fromkeys(producers_named_in(source, loaded.namespace))
+    else:
+        name = external_schedule_name(source)
+        named = {} if name is None else {(loaded.namespace, name): None}
     return (ObjectKey("autoscaling.karpenter.sh", "MetricsProducer", namespace, name) for namespace, name in named)
 
 
@@ -209,6 +221,7 @@ def check_cross_object(
         *buffer_problems(objects),
         *node_group_problems(objects),
         *schedule_problems_with_calendars(objects, context, calendars),
+        *follower_problems(objects, context, calendars),
     ):
         found[position].append(problem)
     return found

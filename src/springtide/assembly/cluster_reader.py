@@ -17,6 +17,7 @@ from springtide.apis.karpenter.pool_nodes import PoolNodes, count_pool_nodes
 from springtide.apis.kinds import Kind, KindVersion, ValidationContext
 from springtide.apis.objects import LoadedObject, load_tree
 from springtide.apis.references import SCALING_KINDS, ObjectKey, ReferenceRole, is_readable, object_key, references_of
+from springtide.apis.scheduled.producer import MetricsProducer
 from springtide.apis.schema import nearest
 from springtide.assembly.manifests import ClusterChoice, UnreadableSource
 from springtide.cluster.errors import ApiError, ClusterError, NotFound, Unauthorized
@@ -336,10 +337,11 @@ class _ObjectReader:
         await asyncio.gather(*(self._read_target(target, limit) for target in targets))
 
     async def _read_scalers(self) -> None:
-        scaling = [
-            loaded for loaded in self._objects.requested if (loaded.kind.group, loaded.kind.kind) in SCALING_KINDS
-        ]
+        """Read what may scale the same targets, and what may follow the schedules, in the same namespaces."""
+        scaling = [loaded for loaded in self._objects.requested if _scales_or_is_followed(loaded)]
         namespaces = [""] if self._all_namespaces and scaling else dict.fromkeys(one.namespace or "" for one in scaling)
+        only_schedules = all(isinstance(loaded.view, MetricsProducer) for loaded in scaling)
+        what = "follows the schedule" if only_schedules else "scales the same target"
         for namespace in namespaces:
             for group, kind in SCALING_KINDS:
                 resource = self._cluster.known(group, kind)
@@ -347,7 +349,7 @@ class _ObjectReader:
                     continue
                 refusal = await self._read_related_of(resource, namespace)
                 if refusal is not None:
-                    self._objects.notes.append(f"cannot tell whether a {kind} scales the same target: {refusal}")
+                    self._objects.notes.append(f"cannot tell whether a {kind} {what}: {refusal}")
 
     async def _read_node_groups(self) -> None:
         """Read the ScalableNodeGroups of all namespaces: two of them in any namespaces can scale one group."""
@@ -395,6 +397,12 @@ class _ObjectReader:
             if isinstance(loaded, LoadedObject) and object_key(loaded) not in self._seen:
                 self._seen.add(object_key(loaded))
                 into.append(loaded)
+
+
+def _scales_or_is_followed(loaded: LoadedObject) -> bool:
+    if isinstance(loaded.view, MetricsProducer):
+        return loaded.view.spec.schedule is not None
+    return (loaded.kind.group, loaded.kind.kind) in SCALING_KINDS
 
 
 def as_written(item: Object) -> Object:

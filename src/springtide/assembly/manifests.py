@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from springtide.almanac import known_zones
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import LoadedObject, UnknownObject, is_skipped, load, unknown_objects
 from springtide.apis.problems import Problem, Severity, format_path
@@ -80,6 +81,25 @@ def read_sources(paths: tuple[str, ...]) -> tuple[list[ManifestSource], list[Unr
             else:
                 unread.append(outcome)
     return sources, unread
+
+
+def zones_named_in(sources: Iterable[ManifestSource]) -> list[str]:
+    """List the time zones that objects of these sources name, each once."""
+    context = ValidationContext(now=0, deep_search=False)
+    loaded = (item for source in sources for item in load(source.text, context))
+    named = (zone for item in loaded if isinstance(item, LoadedObject) for zone in _zones_in(item.value.get("spec")))
+    return [zone for zone in dict.fromkeys(named) if zone in known_zones()]
+
+
+def _zones_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if key.lower() == "timezone" and isinstance(part, str):
+                yield part
+            yield from _zones_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _zones_in(part)
 
 
 def _expand(path: str) -> tuple[list[str], UnreadableSource | None]:
@@ -172,6 +192,14 @@ class CheckedManifests:
     def warnings(self) -> int:
         """The number of warnings."""
         return len(self.problems) - self.errors
+
+    def problems_of(self, loaded: LoadedObject) -> tuple[LocatedProblem, ...]:
+        """Return the problems of one of the objects; of a related one those that are reported."""
+        for manifest in self.manifests:
+            if manifest.object is loaded:
+                return manifest.problems
+        key = (loaded.kind.kind, loaded.namespace, loaded.name)
+        return tuple(found for found in self.problems if (found.kind, found.namespace, found.name) == key)
 
     def exit_code(self, *, strict: bool) -> int:
         """Return the exit code: 0 fine, 1 errors (or warnings, if strict), 2 an input could not be read."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Any
 
+from springtide.apiserver.conversion import convert
+from springtide.apiserver.server import ApiServer
 from springtide.assembly.services import simulated_services
 from springtide.cluster.context import Services
 from springtide.cluster.controller import Controller
@@ -12,6 +15,7 @@ from springtide.controllers import CONTROLLERS
 from springtide.metrics.external import SeriesMetrics
 from springtide.metrics.series import SeriesStore
 from springtide.simulator import behaviours
+from springtide.simulator.bootstrap import install
 from springtide.simulator.faults import Severity
 from springtide.simulator.processes import ProcessRun
 from springtide.simulator.scenario import Scenario
@@ -75,6 +79,17 @@ def simulated_scenario(
         .under(severity)
         .traced_to(listener)
     )
+
+
+def kinds_by_name() -> dict[str, str]:
+    """Return the kinds that a simulated cluster serves, by the names that kubectl knows, in lower case."""
+    server = ApiServer(now=lambda: 0, random=Random(0), converter=convert)  # noqa: S311 - no secret
+    install(server)
+    return {
+        name.lower(): served.resource.kind
+        for served in server.catalogue.stored()
+        for name in (*served.short_names, served.resource.plural, served.resource.kind)
+    }
 
 
 def kinds_without_controller(kinds: Iterable[str]) -> list[str]:

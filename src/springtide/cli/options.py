@@ -67,17 +67,23 @@ def parse_optional_moment(text: str | None, zone: Zone, option: str) -> int | No
     """Parse a time likewise; None means the present, by the clock of the cluster that is read."""
     if text is None or text == "now":
         return None
-    try:
-        return parse_instant(text)
-    except ValueError:
-        pass
+    if (instant := parse_offset_moment(text)) is not None:
+        return instant
     local = written_time(f"{text}T00:00" if _DATE.fullmatch(text) else text)
-    if local is not None and local.offset:
-        return parse_instant(f"{local.date}T{local.time}{local.offset.upper()}")
     if local is None:
         message = f"{text!r} is not a time; write 2026-11-27T06:00:00Z, 2026-11-27T06:00 or 2026-11-27"
         raise click.BadParameter(message, param_hint=option)
     return zone.instant(local.wall)
+
+
+def parse_offset_moment(text: str) -> int | None:
+    """Parse a time that has an offset; None for all others."""
+    try:
+        return parse_instant(text)
+    except ValueError:
+        local = written_time(text)
+        complete = local is not None and local.offset
+        return parse_instant(f"{local.date}T{local.time}{local.offset.upper()}") if local and complete else None
 
 
 def default_timezone_option(command: Callable[..., Any]) -> Callable[..., Any]:

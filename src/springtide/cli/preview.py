@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import click
 import msgspec
@@ -11,9 +12,12 @@ import msgspec
 from springtide.almanac import load_zone
 from springtide.apis.forecast import Forecast, ForecastQuery, to_plain
 from springtide.apis.kinds import Kind, KindVersion
-from springtide.apis.objects import forecast_of, with_calendars
-from springtide.assembly.manifests import CheckedManifest, CheckedManifests, ClusterChoice
-from springtide.cli.console import data_pieces, show_problem, supports_colour, supports_unicode
+from springtide.apis.objects import LoadedObject, forecast_of, with_calendars
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
+from springtide.apis.scheduled.follower_forecast import forecast_follower
+from springtide.apis.scheduled.followers import ScheduleFollower, read_followers
+from springtide.assembly.manifests import CheckedManifests, ClusterChoice, LocatedProblem
+from springtide.cli.console import data_pieces, note, show_problem, supports_colour, supports_unicode
 from springtide.cli.options import (
     DurationType,
     ZoneType,
@@ -57,7 +61,8 @@ def command(
     """Show what manifests, or objects of a cluster, will do over time, daylight saving and collisions included.
 
     Draws the schedules of MetricsProducer, the rules of CronFederatedHPA, the windows of CapacityBuffer, the
-    budgets of NodePool (a lane for each reason) and the days of Calendar.
+    budgets of NodePool (a lane for each reason) and the days of Calendar. An autoscaler whose bounds cut what its
+    schedule asks for is drawn beside that.
 
     \b
       springtide preview schedule.yaml --for 2w
@@ -85,27 +90,57 @@ def command(
     )
     found = checked.manifests
     query = ForecastQuery(checked.at, checked.at + length, default_zone=default_timezone, nodes=nodes)
-    forecasts = _forecasts(found, query)
+    named = cluster.requested and bool(names)
+    drawn = _forecasts(found, query, named=named)
     if output in ("json", "yaml"):
-        _write(_data(forecasts, output))
+        _write(_data(drawn, output))
     else:
-        drawn = [forecast for _, forecast in forecasts]
-        _write(_picture(drawn, output, zone=tz, now=checked.present, title=title))
+        # A calendar of what autoscalers do beside what schedules say would have every entry twice.
+        forecasts = [one.forecast for one in drawn if output != "ics" or not one.follows]
+        _write(_picture(forecasts, output, zone=tz, now=checked.present, title=title))
     _show_unshown(found)
     note_missing_effects(found)
-    if output == "text":
-        _note_timeless(found, forecasts)
+    if output == "text" and (named or not cluster.requested):
+        _note_undrawn(found, drawn)
     raise SystemExit(found.exit_code(strict=False))
 
 
 def _depends_on_time(kind: Kind, version: KindVersion) -> bool:  # noqa: ARG001
-    return version.forecaster is not None
+    """Select the kinds that are drawn; of HorizontalAutoscalers those that follow a schedule."""
+    return version.forecaster is not None or version.view is HorizontalAutoscaler
 
 
-def _forecasts(found: CheckedManifests, query: ForecastQuery) -> list[tuple[CheckedManifest, Forecast]]:
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The forecast of an object, and its problems."""
+
+    loaded: LoadedObject
+    forecast: Forecast
+    problems: tuple[LocatedProblem, ...]
+    follows: bool
+    """Whether it is an autoscaler that follows a schedule."""
+
+
+def _forecasts(found: CheckedManifests, query: ForecastQuery, *, named: bool) -> list[_Drawn]:
+    """Forecast what depends on time, and the autoscalers that follow a schedule.
+
+    Unless they were named, autoscalers are drawn where their bounds cut what the schedule asks for: else the picture
+    of the schedule is theirs, too.
+    """
     query = with_calendars(query, found.objects)
-    forecasts = ((manifest, forecast_of(manifest.object, query)) for manifest in found.manifests)
-    return [(manifest, forecast) for manifest, forecast in forecasts if forecast is not None]
+    followers = {id(follower.loaded): follower for follower in read_followers(found.objects)}
+    # Of the related objects of a cluster, those that follow a schedule that is drawn.
+    others = () if named else (loaded for loaded in found.related if id(loaded) in followers)
+    drawn: list[_Drawn] = []
+    for loaded in (*(manifest.object for manifest in found.manifests), *others):
+        follower = followers.get(id(loaded))
+        if follower is not None:
+            forecast = forecast_follower(follower, query, always=named)
+        else:
+            forecast = forecast_of(loaded, query)
+        if forecast is not None:
+            drawn.append(_Drawn(loaded, forecast, found.problems_of(loaded), follower is not None))
+    return drawn
 
 
 def _picture(forecasts: list[Forecast], output: str, *, zone: str | None, now: int, title: str | None) -> Iterator[str]:
@@ -153,11 +188,8 @@ def _write(pieces: Iterator[str]) -> None:
     click.echo("".join(waiting), nl=False)
 
 
-def _data(forecasts: list[tuple[CheckedManifest, Forecast]], output: str) -> Iterator[str]:
-    objects = (
-        {**to_plain(forecast), "problems": list(msgspec.to_builtins(manifest.problems))}
-        for manifest, forecast in forecasts
-    )
+def _data(drawn: list[_Drawn], output: str) -> Iterator[str]:
+    objects = ({**to_plain(one.forecast), "problems": list(msgspec.to_builtins(one.problems))} for one in drawn)
     return data_pieces({"objects": objects}, output)
 
 
@@ -169,11 +201,24 @@ def _show_unshown(found: CheckedManifests) -> None:
             show_problem(problem, err=True)
 
 
-def _note_timeless(found: CheckedManifests, forecasts: list[tuple[CheckedManifest, Forecast]]) -> None:
-    """Print which objects are not drawn; built-in kinds only where there are no others."""
-    shown = {id(manifest) for manifest, _ in forecasts}
+def _note_undrawn(found: CheckedManifests, drawn: list[_Drawn]) -> None:
+    """Print which objects are not drawn, and why; built-in kinds only where there are no others."""
+    shown = {id(one.loaded) for one in drawn}
+    followers = {id(follower.loaded): follower for follower in read_followers(found.objects)}
     only_builtin = all(manifest.object.kind.builtin for manifest in found.manifests)
     for manifest in found.manifests:
-        if id(manifest) not in shown and (only_builtin or not manifest.object.kind.builtin):
-            text = f"note: {manifest.object.kind.kind} `{manifest.object.name}` does not depend on time"
-            click.echo(printable(text), err=True)
+        loaded = manifest.object
+        if id(loaded) in shown:
+            continue
+        if (follower := followers.get(id(loaded))) is not None:
+            note(printable(f"{follower.label} {_follower_note(follower)}"))
+        elif only_builtin or not loaded.kind.builtin:
+            note(printable(f"{loaded.kind.kind} `{loaded.name}` does not depend on time"))
+
+
+def _follower_note(follower: ScheduleFollower) -> str:
+    names = ", ".join(f"`{one.name}`" for one in follower.followed)
+    if not follower.complete:
+        return f"is not drawn: it follows MetricsProducer {names}, and metrics that are not schedules"
+    bounds = follower.rules.bounds
+    return f"follows MetricsProducer {names} within its bounds of {bounds.least} and {bounds.most}"

@@ -10,6 +10,8 @@ import os
 import stat
 import sys
 import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +21,18 @@ import msgspec
 from springtide.almanac import load_zone
 from springtide.almanac.civil import DAY, LAST_DAY
 from springtide.apis.forecast import format_instant
-from springtide.cli.console import printable_lines, show_missing_packages, supports_unicode, visible_json
-from springtide.cli.options import DurationType, default_timezone_option, files_argument, parse_moment
+from springtide.apis.schema import nearest
+from springtide.assembly.manifests import ManifestSource, UnreadableSource, read_sources, zones_named_in
+from springtide.cli.console import note, printable_lines, show_missing_packages, supports_unicode, visible_json
+from springtide.cli.options import (
+    DurationType,
+    default_timezone_option,
+    files_argument,
+    parse_moment,
+    parse_offset_moment,
+)
+from springtide.cli.pictures.formatting import printable
+from springtide.cli.simulation_summary import SimulationSummary
 from springtide.cli.sources import prepare_manifests
 
 if TYPE_CHECKING:
@@ -35,11 +47,32 @@ _REDUNDANT_PATHS = {"Lease": ("spec.acquireTime", "spec.leaseTransitions", "spec
 _LONGEST_VALUE = 100
 
 
+@dataclass(frozen=True, slots=True)
+class TraceChoice:
+    """The kinds and the objects whose changes and events are printed; without any, all are."""
+
+    kinds: frozenset[str] = frozenset()
+    objects: frozenset[tuple[str, str]] = frozenset()
+    """Kind and name; in any namespace."""
+
+    def includes(self, entry: TraceEntry) -> bool:
+        """Return whether an entry is printed; an event belongs to the object that it is about."""
+        if not self.kinds and not self.objects:
+            return True
+        subjects = [(entry.kind, entry.name)]
+        if entry.kind == "Event" and isinstance(about := entry.change.get("involvedObject", [None, None])[1], dict):
+            subjects.append((str(about.get("kind")), str(about.get("name"))))
+        return any(kind in self.kinds or (kind, name) in self.objects for kind, name in subjects)
+
+
 class TracePrinter:
     """Prints the entries of a trace, and on a terminal a progress bar."""
 
-    def __init__(self, output: str, begins: int, length: int) -> None:
+    def __init__(self, output: str, begins: int, length: int, *, chosen: TraceChoice, quiet: bool) -> None:
         self._json = output == "json"
+        self._chosen = chosen
+        self._quiet = quiet
+        self._summary = SimulationSummary()
         self._encoder = msgspec.json.Encoder()
         self._begins = begins
         self._length = length
@@ -69,11 +102,16 @@ class TracePrinter:
     def print(self, entry: TraceEntry) -> None:
         """Print one entry."""
         self._reached = max(self._reached, entry.at)
+        self._summary.record(entry)
+        if not self._chosen.includes(entry):
+            return
         if self._json:
-            self._write_json(entry.as_json())
+            if not self._quiet:
+                self._write_json(entry.as_json())
         elif (text := _format_entry(entry)) is not None:
             self._count += 1
-            self._write(printable_lines(text))
+            if not self._quiet:
+                self._write(printable_lines(text))
 
     async def progress(self, world: World) -> None:
         """Update the progress bar; the scenario calls this now and then."""
@@ -82,12 +120,17 @@ class TracePrinter:
             self._progress.update(self._bar, completed=self._reached - self._begins)
 
     def end(self, *, complete: bool) -> None:
-        """Print the last line: whether the trace is complete."""
-        end = format_instant(self._begins + self._length if complete else self._reached)
+        """Print the summary, and the last line: whether the trace is complete."""
+        at = self._begins + self._length if complete else self._reached
+        end = format_instant(at)
         changes = f"{self._count} change{'' if self._count == 1 else 's'}"
+        summary = self._summary.lines(at)
         if self._json:
-            self._write_json({"end": end, "complete": complete})
-        elif complete:
+            self._write_json({"end": end, "complete": complete, **({"summary": summary} if self._quiet else {})})
+            return
+        if summary:
+            self._write("\n".join(["summary", *(f"    {printable(line)}" for line in summary)]))
+        if complete:
             self._write(f"{end}  end: {changes}")
         else:
             self._write(f"{end}  stopped: {changes} so far, the rest was not simulated")
@@ -158,6 +201,11 @@ _INTERRUPTED = 130
     "--for", "length", type=DurationType(), default="7d", show_default=True, help="How much virtual time passes."
 )
 @click.option("--from", "start", metavar="TIME", help="When virtual time begins; the present if not given.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Print only changes and events of this kind.")
+@click.option(
+    "--object", "objects", multiple=True, metavar="KIND/NAME", help="Print only changes and events of this object."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only the summary.")
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -185,6 +233,9 @@ def command(
     paths: tuple[str, ...],
     length: int,
     start: str | None,
+    kinds: tuple[str, ...],
+    objects: tuple[str, ...],
+    quiet: bool,
     seed: int,
     faults: str,
     output: str,
@@ -200,32 +251,90 @@ def command(
       springtide simulate calendar.yaml --for 30d
       springtide simulate manifests/ --from 2026-12-20 --for 2w -o json | jq -c 'select(.actor != "user")'
       springtide simulate manifests/ --faults heavy --seed 7
+      springtide simulate manifests/ --from 2026-11-27T06:00 --object deployment/web
+      springtide simulate manifests/ --for 30d --quiet
 
-    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of
-    --default-timezone. Ctrl-C ends it early; the trace up to then is complete, and its last line says so.
+    It ends with a summary: the replicas, what the bounds of autoscalers have cut, and what has failed. --kind and
+    --object, which may be repeated, choose what is printed before; the summary is always of everything.
+
+    TIME is RFC 3339 (2026-11-27T06:00:00Z), or a local time or date (2026-11-27T06:00, 2026-11-27) of the zone that
+    the manifests name, if that is one, else of --default-timezone. Ctrl-C ends it early; the trace up to then is
+    complete, and its last line says so.
 
     Exit codes: 0 fine; 1 a manifest has errors or is refused; 2 something unreadable; 130 ended early.
     """
-    begins = parse_moment(start, load_zone(default_timezone), "--from")
+    sources, unread = read_sources(paths)
+    begins = _begin(start, sources, default_timezone)
     if begins + length > (LAST_DAY + 1) * DAY:
         raise click.BadParameter("the simulation would end after the year 9999", param_hint="--for")
-    printer = TracePrinter(output, begins, length)
     try:
-        code = _simulate(paths, printer, begins, length, seed, faults, default_timezone)
+        chosen = _choose(kinds, objects)
+    except ModuleNotFoundError as missing:
+        raise SystemExit(show_missing_packages("simulating", missing)) from None
+    printer = TracePrinter(output, begins, length, chosen=chosen, quiet=quiet)
+    try:
+        code = _simulate(sources, unread, printer, begins, length, seed, faults, default_timezone)
     except KeyboardInterrupt:
         printer.end(complete=False)
         code = _INTERRUPTED
     raise SystemExit(code)
 
 
+def _begin(start: str | None, sources: Sequence[ManifestSource], default_zone: str) -> int:
+    """Parse the time at which a simulation begins; a local one is read in the zone of the manifests."""
+    if start is None or parse_offset_moment(start) is not None:
+        return parse_moment(start, load_zone(default_zone), "--from")
+    named = zones_named_in(sources)
+    zone = load_zone(named[0] if len(named) == 1 else default_zone)
+    begins = parse_moment(start, zone, "--from")
+    if start != "now" and len(named) > 1:
+        others = f"the manifests name {', '.join(named)}"
+        note(f"{start} is read in {zone.name}, as {format_instant(begins)}: {others}")
+    return begins
+
+
+def _choose(kinds: Sequence[str], objects: Sequence[str]) -> TraceChoice:
+    """Look up the kinds and objects to print."""
+    if not kinds and not objects:
+        return TraceChoice()
+    from springtide.assembly.simulated_cluster import kinds_by_name
+
+    known = kinds_by_name()
+
+    def kind(written: str, option: str) -> str:
+        found = known.get(written.lower())
+        if found is None:
+            guess = nearest(written, known.values())
+            hint = f"; did you mean {guess}?" if guess else ""
+            raise click.BadParameter(f"the simulated cluster has no kind {written!r}{hint}", param_hint=option)
+        return found
+
+    chosen: dict[tuple[str, str], None] = {}
+    for written in objects:
+        word, _, name = written.partition("/")
+        if not word or not name:
+            raise click.BadParameter(f"{written!r} is not KIND/NAME, such as deployment/web", param_hint="--object")
+        chosen[kind(word, "--object"), name] = None
+    return TraceChoice(frozenset(kind(word, "--kind") for word in kinds), frozenset(chosen))
+
+
 def _simulate(
-    paths: tuple[str, ...], printer: TracePrinter, begins: int, length: int, seed: int, faults: str, default_zone: str
+    sources: Sequence[ManifestSource],
+    unread: Sequence[UnreadableSource],
+    printer: TracePrinter,
+    begins: int,
+    length: int,
+    seed: int,
+    faults: str,
+    default_zone: str,
 ) -> int:
     try:
         from springtide.assembly.simulated_cluster import simulated_scenario
     except ModuleNotFoundError as missing:
         return show_missing_packages("simulating", missing)
-    prepared = prepare_manifests(paths, now=begins, default_zone=default_zone, otherwise="nothing was simulated")
+    prepared = prepare_manifests(
+        sources, unread, now=begins, default_zone=default_zone, otherwise="nothing was simulated"
+    )
     if prepared.code:
         return prepared.code
     objects = [placed.value for placed in prepared.objects]

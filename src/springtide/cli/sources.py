@@ -20,6 +20,7 @@ from springtide.assembly.manifests import (
     SUFFIXES,
     CheckedManifests,
     ClusterChoice,
+    ManifestSource,
     UnreadableSource,
     check_cluster_objects,
     check_sources,
@@ -122,9 +123,15 @@ class PreparedManifests:
     code: int = 0
 
 
-def prepare_manifests(paths: tuple[str, ...], *, now: int, default_zone: str, otherwise: str) -> PreparedManifests:
-    """Read, validate and stage manifests; on errors, print all of them and `otherwise`, which says what is not done."""
-    sources, unread = read_sources(paths)
+def prepare_manifests(
+    sources: Sequence[ManifestSource],
+    unread: Sequence[UnreadableSource],
+    *,
+    now: int,
+    default_zone: str,
+    otherwise: str,
+) -> PreparedManifests:
+    """Validate and stage manifests; on errors, print all of them and `otherwise`, which says what is not done."""
     found = check_sources(sources, unread, ValidationContext(now=now, default_zone=default_zone))
     for problem in found.problems:
         show_problem(problem, err=True)

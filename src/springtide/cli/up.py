@@ -20,6 +20,7 @@ import click
 from springtide.almanac import load_zone
 from springtide.apis.forecast import format_instant
 from springtide.assembly.embedded_access import KubeconfigFile, kubeconfig_file
+from springtide.assembly.manifests import read_sources
 from springtide.cli.console import logging_options, show_failure, show_missing_packages
 from springtide.cli.options import default_timezone_option, metric_options, parse_moment
 from springtide.cli.sources import PreparedManifests, prepare_manifests, show_refusal
@@ -234,7 +235,9 @@ def command(
     prepared = PreparedManifests()
     if paths:
         now = begins if begins is not None else int(time.time())
-        prepared = prepare_manifests(paths, now=now, default_zone=default_timezone, otherwise="nothing was started")
+        prepared = prepare_manifests(
+            *read_sources(paths), now=now, default_zone=default_timezone, otherwise="nothing was started"
+        )
     if prepared.code:
         raise SystemExit(prepared.code)
     settings = EmbeddedSettings(

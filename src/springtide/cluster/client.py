@@ -196,8 +196,12 @@ class Client:
         because: str,
         subresource: str = "",
         exact: bool = True,
+        doing: str = "",
     ) -> Object:
-        """Patch the object `of`, from which the patch was computed; `Conflict` if it has changed meanwhile."""
+        """Patch the object `of`, from which the patch was computed; `Conflict` if it has changed meanwhile.
+
+        `doing` describes the change to users in observe mode; without it they read `patch KIND NAME`.
+        """
         origin = ObjectVersion.of(of)
         precondition = self._precondition(origin, exact=exact)
         return await self._send(
@@ -209,6 +213,7 @@ class Client:
             lambda write: self._transport.patch(
                 resource, origin.key, patch, write, subresource=subresource, precondition=precondition
             ),
+            doing,
         )
 
     async def apply_status(
@@ -245,7 +250,10 @@ class Client:
     async def scale(self, resource: Resource, replicas: int, *, of: Object, because: str) -> Object:
         """Set the number of replicas; `of` is the object itself, or its `scale` as `get` reads it."""
         patch = Patch.merge({"spec": {"replicas": replicas}})
-        return await self.patch(resource, patch, of=of, because=because, subresource="scale")
+        before = (of.get("spec") or {}).get("replicas")
+        since = "" if before is None else f"from {before} "
+        doing = f"scale {resource.kind} {ObjectVersion.of(of).key} {since}to {replicas}"
+        return await self.patch(resource, patch, of=of, because=because, subresource="scale", doing=doing)
 
     async def delete(
         self,
@@ -345,9 +353,10 @@ class Client:
         because: str,
         sent: Object,
         send: Callable[[Write], Awaitable[Object]],
+        doing: str = "",
     ) -> Object:
         """Send one write, or withhold it, and note its resourceVersion; an empty answer has none."""
-        if self.withholds(f"{verb} {resource.kind} {key}", because=because):
+        if self.withholds(doing or f"{verb} {resource.kind} {key}", because=because):
             return sent
         try:
             answer = await send(Write(self.manager, because, permit=self._permit))

@@ -19,8 +19,10 @@ from springtide.scaling.behavior import (
     StabilizedReplicas,
     furthest_allowed,
     move,
+    move_as_recommended,
     stabilize,
 )
+from springtide.scaling.projection import ProjectedMove, ProjectionRules, projected_moves
 from springtide.scaling.recommendations import (
     MOST,
     CombinedRecommendation,
@@ -40,6 +42,8 @@ __all__ = [
     "CombinedRecommendation",
     "DirectionLimits",
     "PolicySelect",
+    "ProjectedMove",
+    "ProjectionRules",
     "RecommendationSteps",
     "ReplicaChanges",
     "ReplicaHistory",
@@ -54,6 +58,8 @@ __all__ = [
     "combine_recommendations",
     "furthest_allowed",
     "move",
+    "move_as_recommended",
+    "projected_moves",
     "proportional_replicas",
     "stabilize",
 ]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
-from springtide.scaling.recommendations import PolicySelect
+from springtide.scaling.recommendations import PolicySelect, combine_recommendations
 
 UP_WINDOW = 0
 DOWN_WINDOW = 300
@@ -274,6 +274,21 @@ def move(
     return ScalingMove(
         limit, seen, up, window=window, speed=ScalingHold(limit, _further(rules, after, limit, now, up=up))
     )
+
+
+def move_as_recommended(
+    recommendations: Sequence[int],
+    current: int,
+    behaviour: ScalingBehavior,
+    bounds: ScalingBounds,
+    history: ReplicaHistory,
+    now: int,
+) -> tuple[int, ScalingMove]:
+    """Combine the recommendations of all metrics, of which none is missing, and go there; gives both."""
+    up, down = behaviour.up.select, behaviour.down.select
+    combined = combine_recommendations(recommendations, current, up=up, down=down, overruled=history.overruled)
+    history = replace(history, overruled=combined.overruled)
+    return combined.replicas, move(current, combined.replicas, behaviour, bounds, history, now)
 
 
 def _further(rules: DirectionLimits, changes: ReplicaChanges, current: int, now: int, *, up: bool) -> int:

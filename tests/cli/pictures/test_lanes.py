@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -113,6 +114,11 @@ def test_levels_are_drawn_in_proportion_to_the_largest() -> None:
     height = height_scale(lane("x", LaneStyle.LEVEL, 0, [(1, 4), (2, 2)]))
 
     assert (height(0), height(2), height(4)) == (0, FULL_HEIGHT // 2, FULL_HEIGHT)
+
+
+def test_lanes_that_are_compared_have_one_scale() -> None:
+    height = height_scale(replace(lane("x", LaneStyle.LEVEL, 0, [(1, 3), (2, 2)]), most=20))
+    assert [height(value) for value in (0, 2, 3, 20)] == [0, 100, 150, 1000]
 
 
 def test_budgets_rise_from_blocked_over_limited_to_unlimited() -> None:

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 from tests.controllers.cron_federated_hpa.harness import (
     DEPLOYMENT,
+    HPA,
+    autoscaler,
     changes,
     condition,
     cron,
@@ -326,8 +328,9 @@ def test_default_time_zone_is_that_of_the_process() -> None:
     assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T00:00:00Z", 3), ("2026-06-05T09:00:00Z", 5)]
 
 
-def test_observe_mode_does_not_scale() -> None:
+def test_observe_mode_does_not_scale(caplog: pytest.LogCaptureFixture) -> None:
     """What would be done is logged and stays due; no event or history claims that it was done."""
+    caplog.set_level("INFO", logger="springtide")
     outcome = (
         Scenario("cron", start="2026-06-05T08:00:00Z")
         .given(deployment(), cron(EIGHT))
@@ -337,6 +340,22 @@ def test_observe_mode_does_not_scale() -> None:
 
     assert writes(outcome) == []
     assert outcome.objects("Event") == []
+    assert any(one.startswith("would scale Deployment default/shop from 1 to 7: ") for one in caplog.messages)
+
+
+def test_observe_mode_logs_bounds_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="springtide")
+    daily = {"name": "r", "schedule": "30 8 * * *", "targetMinReplicas": 4, "targetMaxReplicas": 12}
+    (
+        Scenario("cron", start="2026-06-05T08:00:00Z")
+        .given(deployment(), autoscaler(1, 10), cron(daily, target=HPA))
+        .running(CronFederatedHPAController, mode=Mode.OBSERVE)
+        .run("1h")
+    )
+    written = (
+        "would set minReplicas from 1 to 4 and maxReplicas from 10 to 12 of HorizontalPodAutoscaler default/shop: "
+    )
+    assert any(one.startswith(written) for one in caplog.messages)
 
 
 def test_conditions_are_left_out_with_the_upstream_schema() -> None:

@@ -475,13 +475,15 @@ def test_unrelated_series_enqueue_no_autoscaler() -> None:
     assert undisturbed.trace_bytes() == disturbed.trace_bytes()
 
 
-def test_observe_mode_does_not_scale_and_reports_no_scaling() -> None:
+def test_observe_mode_does_not_scale_and_reports_no_scaling(caplog: pytest.LogCaptureFixture) -> None:
     harness = AutoscalerHarness()
     harness.set_metric(SCHEDULED, 5)
+    caplog.set_level("INFO", logger="springtide")
     outcome = harness.scenario(deployment(3), autoscaler(metric()), mode=Mode.OBSERVE).run("120s")
 
     assert outcome.object("Deployment", "web", namespace="shop")["spec"]["replicas"] == 3
     assert not [one for one in outcome.objects("Event") if one["reason"] == "SuccessfulRescale"]
+    assert any(one.startswith("would scale Deployment shop/web from 3 to 5: ") for one in caplog.messages)
 
 
 def test_controller_requests_only_permissions_that_it_uses() -> None:

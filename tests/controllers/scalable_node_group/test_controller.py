@@ -376,7 +376,7 @@ def test_observe_mode_requests_no_resize() -> None:
     assert cloud.resizes == []
     assert "status" not in outcome.object("ScalableNodeGroup", "workers")
     (event,) = events_of(outcome)
-    assert event[:3] == ("Normal", "WouldScale", "would have asked the provider for 3 nodes instead of 1")
+    assert event[:3] == ("Normal", "WouldScale", "would scale the group from 1 to 3 nodes")
 
 
 def test_deleted_object_leaves_the_group_unchanged() -> None:

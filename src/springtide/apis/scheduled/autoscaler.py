@@ -1,8 +1,13 @@
-"""HorizontalAutoscaler: scales any object with a scale subresource by Prometheus queries."""
+"""HorizontalAutoscaler: scales any object with a scale subresource by Prometheus queries.
+
+At the end are the functions that turn a spec without errors into the terms of `springtide.scaling`, for the controller,
+for `explain` and for forecasts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from springtide.apis.kinds import (
@@ -24,6 +29,16 @@ from springtide.apis.meta.types import KnativeConditions, Object
 from springtide.apis.problems import Problem, error, warning
 from springtide.apis.scheduled.promql import MAX_QUERY, query_problems
 from springtide.quantity import Quantity as Amount
+from springtide.scaling import (
+    DOWN_WINDOW,
+    UP_WINDOW,
+    ChangePolicy,
+    DirectionLimits,
+    PolicySelect,
+    ScalingBehavior,
+    ScalingBounds,
+    ScalingTolerance,
+)
 
 MOST_METRICS = 32
 _MOST_POLICIES = 32
@@ -249,3 +264,62 @@ class HorizontalAutoscaler(Object, kw_only=True):
 
     spec: Annotated[HorizontalAutoscalerSpec, doc("What is scaled, and by what.")]
     status: Annotated[HorizontalAutoscalerStatus | None, doc("The last observation and action.")] = None
+
+
+def sources_of(spec: HorizontalAutoscalerSpec) -> tuple[PrometheusMetricSource, ...]:
+    """List the queries of an autoscaler; validation refuses a metric without one."""
+    return tuple(metric.prometheus for metric in spec.metrics or () if metric.prometheus is not None)
+
+
+def bounds_of(spec: HorizontalAutoscalerSpec) -> ScalingBounds:
+    """Read minimum and maximum."""
+    return ScalingBounds(spec.min_replicas, spec.max_replicas)
+
+
+def behaviour_of(spec: HorizontalAutoscalerSpec) -> ScalingBehavior:
+    """Read how replicas may change, with the defaults for what the spec leaves out."""
+    written = spec.behavior
+    return ScalingBehavior(
+        up=_limits(written.scale_up if written is not None else None, UP_WINDOW),
+        down=_limits(written.scale_down if written is not None else None, DOWN_WINDOW),
+    )
+
+
+def tolerance_of(spec: HorizontalAutoscalerSpec) -> ScalingTolerance:
+    """Read how far metrics may be from their targets without a change; the default is not at all."""
+    written = spec.behavior
+    down, up = (written.scale_down, written.scale_up) if written is not None else (None, None)
+    return ScalingTolerance(down=_tolerated(down), up=_tolerated(up))
+
+
+def _tolerated(written: ScalingRules | None) -> Fraction:
+    return exact_quantity(written.tolerance) if written is not None and written.tolerance is not None else Fraction(0)
+
+
+def _limits(written: ScalingRules | None, window: int) -> DirectionLimits:
+    if written is None:
+        return DirectionLimits(window)
+    given = written.stabilization_window_seconds
+    return DirectionLimits(
+        window if given is None else given,
+        PolicySelect(written.select_policy or PolicySelect.MAX),
+        tuple(ChangePolicy(one.value, one.period_seconds, one.type == "Percent") for one in written.policies or ()),
+    )
+
+
+def is_proportional(source: PrometheusMetricSource) -> bool:
+    """Return whether the recommendation of a metric depends on the replicas that are present."""
+    return source.target.type != "AverageValue"
+
+
+def target_of(target: MetricTarget) -> Fraction:
+    """Return the target value of a metric: `value` counts for every type, else the field of the type does."""
+    own = target.average_utilization if target.type == "Utilization" else target.average_value
+    written = target.value if target.value is not None else own
+    assert written is not None  # noqa: S101 - validation refuses a target without one
+    return exact_quantity(written)
+
+
+def exact_quantity(quantity: str | int | float) -> Fraction:
+    """Return a quantity as an exact number."""
+    return Fraction(Amount.parse(quantity).nano, _WHOLE)

@@ -32,6 +32,8 @@ _SELECTOR = (
     rf"(?:\{{{{(?P<matchers>(?:[^{{{{}}}}\"'`]|{_QUOTED})*+)\}}}})?"
 )
 _ANY_SELECTOR = re.compile(_SELECTOR.format(metric=f"(?:{'|'.join(_FAMILIES.values())})"))
+_OF_ONE_SAMPLE = re.compile(r"\s*+(?:sum|min|max|avg)\s*+\((?P<inner>.*)\)\s*", re.DOTALL | re.IGNORECASE)
+"""An aggregation that returns the value of its argument, if that is one sample."""
 _MATCHER = re.compile(
     rf"(?<!\w)(?P<label>\w++)\s*+(?P<operator>=~|!~|!=|=)\s*+(?P<value>{_QUOTED})",
     re.DOTALL,
@@ -50,7 +52,9 @@ def query_reads(query: str, namespace: str | None, producer: MetricsProducer) ->
 
 
 def query_is_only(query: str, namespace: str | None, producer: MetricsProducer) -> bool:
-    """Return whether a query is only the metric of a producer, selected by its name."""
+    """Return whether a query is only the metric of a producer, selected by its name; `max(…)` of it is the same."""
+    if (wrapped := _OF_ONE_SAMPLE.fullmatch(query)) is not None:
+        query = wrapped["inner"]
     for found in _selectors(query, producer):
         matchers = _MATCHER.finditer(found["matchers"] or "")
         named = any(one["label"] == "name" and one["operator"] == "=" for one in matchers)

@@ -358,6 +358,29 @@ def _never_winning(claims: Sequence[CompiledBehavior], now: int) -> list[Compile
     return [claims[index] for index in sorted(active - won)]
 
 
+def first_wins(claims: Sequence[CompiledBehavior], now: int) -> list[tuple[CompiledBehavior | None, int]]:
+    """List the behaviours that win at some time from now on, each with the first one; None is the default.
+
+    Behaviours that happen once are found however far ahead, others within a year.
+    """
+    first: dict[int | None, int] = {}
+    by_position = {claim.position: claim for claim in claims}
+    with limit_search(_MOST_STEPS):
+        for at, states in merged([claim.active for claim in claims], now):
+            if (
+                at > now + _SHADOW_HORIZON
+                or len(first) > len(claims)
+                or exceeds_budget(len(claims) // _CLAIMS_PER_STEP)
+            ):
+                break
+            first.setdefault(next((one.position for one, on in zip(claims, states, strict=True) if on), None), at)
+    for claim in claims:
+        if claim.position not in first and (change := claim.active.next_change(now)) is not None and change[1]:
+            winner = active_behaviors(claims, change[0])[0]
+            first.setdefault(winner.position, change[0])
+    return [(None if position is None else by_position[position], at) for position, at in first.items()]
+
+
 def _collision_findings(claims: Sequence[CompiledBehavior], zone: Zone, now: int) -> Iterator[ScheduleFinding]:
     # With calendars, weeks differ.
     weekly = all(_is_weekly(claim) and not claim.behavior.calendars for claim in claims)
@@ -392,13 +415,13 @@ def forecast_schedule(producer: MetricsProducer, query: ForecastQuery) -> Outloo
         LaneStyle.LEVEL,
         replicas_over_time(claims, schedule.default_replicas),
         query,
-        because=lambda at, _: _change_reason(claims, at, zone, schedule.default_replicas),
-        because_now=_current_reason(claims, query.start, zone, schedule.default_replicas),
+        because=lambda at, _: change_reason(claims, at, zone, schedule.default_replicas),
+        because_now=current_reason(claims, query.start, zone, schedule.default_replicas),
     )
     return Outlook((zone.name,), (lane,), tuple(_collisions(claims, query)))
 
 
-def _change_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, default: int) -> str:
+def change_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, default: int) -> str:
     """Say which behaviour begins or ends at an instant, and which value follows."""
     before, after = active_behaviors(claims, at - 1), active_behaviors(claims, at)
     clock = clock_time(at, zone)
@@ -410,7 +433,8 @@ def _change_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, defa
     return f"window of {before[0].label} over ({clock}): {following}"
 
 
-def _current_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, default: int) -> str:
+def current_reason(claims: Sequence[CompiledBehavior], at: int, zone: Zone, default: int) -> str:
+    """Say which behaviour is active at an instant."""
     active = active_behaviors(claims, at)
     reason = f"{active[0].label} is active" if active else f"no behaviour is active: the default of {default}"
     return f"{reason} ({clock_time(at, zone)})"

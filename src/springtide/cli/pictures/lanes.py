@@ -105,7 +105,7 @@ def height_scale(lane: Lane) -> Callable[[LaneValue], int]:
     values = [lane.current, *(change.value for change in lane.changes)]
     if lane.style is LaneStyle.BUDGET:
         return _budget_scale(values)
-    most = max(map(_count, values)) or 1
+    most = max(lane.most or 0, *map(_count, values)) or 1
     return lambda value: _count(value) * FULL_HEIGHT // most
 
 

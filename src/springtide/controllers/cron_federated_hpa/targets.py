@@ -212,7 +212,13 @@ async def _write_bounds(
     move = combine_bounds(present, executions, str(target))
     changes = fields.written(present, move.bounds)
     if changes:
-        await client.patch(resource, Patch.merge({"spec": changes}), of=autoscaler, because=because)
+        before = {fields.low: present.low, fields.high: present.high}
+        moves = " and ".join(
+            f"{name} {'' if before[name] is None else f'from {before[name]} '}to {value}"
+            for name, value in changes.items()
+        )
+        doing = f"set {moves} of {resource.kind} {target.key}"
+        await client.patch(resource, Patch.merge({"spec": changes}), of=autoscaler, because=because, doing=doing)
     return move.refused
 
 

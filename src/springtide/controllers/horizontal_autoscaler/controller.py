@@ -7,7 +7,7 @@ it waits for the whole period: a proportional metric was measured before the cha
 
 from __future__ import annotations
 
-from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec
+from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec, behaviour_of, sources_of
 from springtide.cluster import kinds
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Watch
@@ -23,11 +23,9 @@ from springtide.controllers.grant import state as grants
 from springtide.controllers.grant.state import Grants
 from springtide.controllers.horizontal_autoscaler.decide import (
     PERIOD,
-    behaviour_of,
     decide,
     decide_invalid,
     decide_not_scalable,
-    sources_of,
 )
 from springtide.controllers.horizontal_autoscaler.due_times import DueTimes, LastReconcile
 from springtide.controllers.horizontal_autoscaler.metric_index import is_pending, is_pushed, read_metrics

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from springtide.apis.scheduled.autoscaler import HorizontalAutoscalerSpec, PrometheusMetricSource, ScalingRules
+from springtide.apis.scheduled.autoscaler import (
+    HorizontalAutoscalerSpec,
+    behaviour_of,
+    bounds_of,
+    is_proportional,
+    sources_of,
+    tolerance_of,
+)
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.events import EventContent, warning
 from springtide.controllers.conflicts import AutoscalerRecord, conflict_condition
@@ -19,25 +26,10 @@ from springtide.controllers.horizontal_autoscaler import messages
 from springtide.controllers.horizontal_autoscaler.recommendation import (
     MetricRecommendation,
     MissingMetric,
-    exact_quantity,
-    is_proportional,
     metric_status,
     recommend,
 )
-from springtide.scaling import (
-    DOWN_WINDOW,
-    UP_WINDOW,
-    ChangePolicy,
-    DirectionLimits,
-    PolicySelect,
-    ReplicaHistory,
-    ScalingBehavior,
-    ScalingBounds,
-    ScalingTolerance,
-    combine_known,
-    combine_recommendations,
-    move,
-)
+from springtide.scaling import ReplicaHistory, ScalingBounds, combine_known, move, move_as_recommended
 
 PERIOD = 15
 """Seconds between two reads of metrics and scale."""
@@ -114,11 +106,9 @@ def decide(
     if missing:
         wanted = combine_known(numbers, scale.asked, up=behaviour.up.select, overruled=history.overruled)
         bounds = ScalingBounds(bounds.least, max(bounds.most, scale.asked))
+        moved = move(scale.asked, wanted, behaviour, bounds, history, now)
     else:
-        up, down = behaviour.up.select, behaviour.down.select
-        agreement = combine_recommendations(numbers, scale.asked, up=up, down=down, overruled=history.overruled)
-        wanted, history = agreement.replicas, replace(history, overruled=agreement.overruled)
-    moved = move(scale.asked, wanted, behaviour, bounds, history, now)
+        wanted, moved = move_as_recommended(numbers, scale.asked, behaviour, bounds, history, now)
     active = messages.active_condition(known) if not missing else messages.inactive_condition(missing, known)
     found = (
         active,
@@ -186,47 +176,6 @@ def conflicts_of(spec: HorizontalAutoscalerSpec, conflicts: Sequence[AutoscalerR
 def _warnings(trouble: EventContent | None, remark: Condition) -> tuple[EventContent, ...]:
     conflict = (warning_for(remark),) if remark.status is ConditionStatus.FALSE else ()
     return (*((trouble,) if trouble is not None else ()), *conflict)
-
-
-def sources_of(spec: HorizontalAutoscalerSpec) -> tuple[PrometheusMetricSource, ...]:
-    """List the queries of an autoscaler; validation refuses a metric without one."""
-    return tuple(metric.prometheus for metric in spec.metrics or () if metric.prometheus is not None)
-
-
-def bounds_of(spec: HorizontalAutoscalerSpec) -> ScalingBounds:
-    """Read minimum and maximum."""
-    return ScalingBounds(spec.min_replicas, spec.max_replicas)
-
-
-def behaviour_of(spec: HorizontalAutoscalerSpec) -> ScalingBehavior:
-    """Read how replicas may change, with the defaults for what the spec leaves out."""
-    written = spec.behavior
-    return ScalingBehavior(
-        up=_rules(written.scale_up if written is not None else None, UP_WINDOW),
-        down=_rules(written.scale_down if written is not None else None, DOWN_WINDOW),
-    )
-
-
-def tolerance_of(spec: HorizontalAutoscalerSpec) -> ScalingTolerance:
-    """Read how far metrics may be from their targets without a change; the default is not at all."""
-    written = spec.behavior
-    down, up = (written.scale_down, written.scale_up) if written is not None else (None, None)
-    return ScalingTolerance(down=_part(down), up=_part(up))
-
-
-def _part(written: ScalingRules | None) -> Fraction:
-    return exact_quantity(written.tolerance) if written is not None and written.tolerance is not None else Fraction(0)
-
-
-def _rules(written: ScalingRules | None, window: int) -> DirectionLimits:
-    if written is None:
-        return DirectionLimits(window)
-    given = written.stabilization_window_seconds
-    return DirectionLimits(
-        window if given is None else given,
-        PolicySelect(written.select_policy or PolicySelect.MAX),
-        tuple(ChangePolicy(one.value, one.period_seconds, one.type == "Percent") for one in written.policies or ()),
-    )
 
 
 def _reasons(

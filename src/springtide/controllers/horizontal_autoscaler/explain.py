@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from springtide.apis.forecast import format_instant
-from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, PrometheusMetricSource
+from springtide.apis.scheduled.autoscaler import (
+    HorizontalAutoscaler,
+    PrometheusMetricSource,
+    behaviour_of,
+    is_proportional,
+    sources_of,
+)
 from springtide.apis.scheduled.cross_object_checks import query_reads
 from springtide.apis.schema import nearest
 from springtide.controllers.decision import ObservedScale
@@ -22,7 +28,7 @@ from springtide.controllers.explanation import (
     target_label,
     target_sentences,
 )
-from springtide.controllers.horizontal_autoscaler.decide import CONFLICT_REMEDY, behaviour_of, sources_of
+from springtide.controllers.horizontal_autoscaler.decide import CONFLICT_REMEDY
 from springtide.controllers.horizontal_autoscaler.forecast import (
     ReplicaForecast,
     forecast_replicas,
@@ -31,7 +37,7 @@ from springtide.controllers.horizontal_autoscaler.forecast import (
     schedule_read_by,
     schedule_values,
 )
-from springtide.controllers.horizontal_autoscaler.recommendation import is_proportional, recommend
+from springtide.controllers.horizontal_autoscaler.recommendation import recommend
 from springtide.controllers.metrics_producer.explain import upcoming
 from springtide.scaling import PolicySelect, ScalingTolerance
 

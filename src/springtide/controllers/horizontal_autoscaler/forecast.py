@@ -16,22 +16,24 @@ from itertools import islice
 from springtide.almanac import Timeline
 from springtide.almanac.search_budget import limit_search
 from springtide.apis.forecast import ForecastQuery, format_instant
-from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler, HorizontalAutoscalerSpec, PrometheusMetricSource
+from springtide.apis.scheduled.autoscaler import (
+    HorizontalAutoscaler,
+    HorizontalAutoscalerSpec,
+    PrometheusMetricSource,
+    behaviour_of,
+    bounds_of,
+    is_proportional,
+    sources_of,
+    tolerance_of,
+)
 from springtide.apis.scheduled.cross_object_checks import producers_named_in, query_is_only
 from springtide.apis.scheduled.producer import MetricsProducer
 from springtide.apis.scheduled.schedule import compile_schedule, forecast_schedule, zone_of
 from springtide.cluster.conditions import ConditionStatus
 from springtide.controllers.decision import ObservedScale
 from springtide.controllers.explanation import ExplanationInput, UpcomingChange, end_named_in, instant_of, mappings
-from springtide.controllers.horizontal_autoscaler.decide import (
-    HorizontalAutoscalerDecision,
-    behaviour_of,
-    bounds_of,
-    decide,
-    sources_of,
-    tolerance_of,
-)
-from springtide.controllers.horizontal_autoscaler.recommendation import is_proportional, recommend
+from springtide.controllers.horizontal_autoscaler.decide import HorizontalAutoscalerDecision, decide
+from springtide.controllers.horizontal_autoscaler.recommendation import recommend
 from springtide.controllers.horizontal_autoscaler.scaling_history import restore_changes
 from springtide.scaling import (
     PolicySelect,

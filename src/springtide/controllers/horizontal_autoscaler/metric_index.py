@@ -6,13 +6,18 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from springtide.apis.scheduled.autoscaler import MOST_METRICS, HorizontalAutoscalerSpec, PrometheusMetricSource
+from springtide.apis.scheduled.autoscaler import (
+    MOST_METRICS,
+    HorizontalAutoscalerSpec,
+    PrometheusMetricSource,
+    is_proportional,
+    sources_of,
+)
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.controllers.grant.state import Grants
-from springtide.controllers.horizontal_autoscaler.decide import sources_of
-from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric, is_proportional
+from springtide.controllers.horizontal_autoscaler.recommendation import MissingMetric
 from springtide.metrics.reading.port import MetricReader, OwnSeries, QueryError
 from springtide.metrics.series import SeriesStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from springtide.apis.scheduled.autoscaler import MetricTarget, PrometheusMetricSource
+from springtide.apis.scheduled.autoscaler import PrometheusMetricSource, target_of
 from springtide.cluster.resources import Object
 from springtide.controllers.decision import ObservedScale
 from springtide.quantity import Quantity
@@ -50,24 +50,6 @@ def recommend(
             replicas = proportional_replicas(ratio, asked=scale.asked, present=scale.present, tolerance=tolerance)
             message = f"is {_readable(value)} with {_count(scale.present)}, target {_readable(target)}"
     return MetricRecommendation(replicas, f"`{source.query}` {message}: {_count(replicas)}")
-
-
-def is_proportional(source: PrometheusMetricSource) -> bool:
-    """Return whether the recommendation of a metric depends on the replicas that are present."""
-    return source.target.type != "AverageValue"
-
-
-def target_of(target: MetricTarget) -> Fraction:
-    """Return the target value of a metric: `value` counts for every type, else the field of the type does."""
-    own = target.average_utilization if target.type == "Utilization" else target.average_value
-    written = target.value if target.value is not None else own
-    assert written is not None  # noqa: S101 - validation refuses a target without one
-    return exact_quantity(written)
-
-
-def exact_quantity(quantity: str | int | float) -> Fraction:
-    """Return a quantity as an exact number."""
-    return Fraction(Quantity.parse(quantity).nano, _NANO)
 
 
 def metric_status(source: PrometheusMetricSource, reading: Fraction | MissingMetric, scale: ObservedScale) -> Object:

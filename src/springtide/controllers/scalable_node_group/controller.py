@@ -103,7 +103,7 @@ class ScalableNodeGroupController(Controller):
         for action in decision.actions:
             try:
                 name = item["metadata"]["name"]
-                await group.resize(action.nodes, because=f"the ScalableNodeGroup {name} is to have {action}")
+                await group.resize(action.nodes, because=f"the ScalableNodeGroup {name} goes {action.step}")
             except ProviderError as failure:
                 failures += 1
                 decision = decide(request, state, now=now, failures=failures, resize_failure=failure)
@@ -113,7 +113,7 @@ class ScalableNodeGroupController(Controller):
 
     def _record_resize(self, item: Object, action: ResizeGroup) -> None:
         if self.context.client.mode is Mode.OBSERVE:
-            event = normal("WouldScale", f"would have asked the provider for {action}")
+            event = normal("WouldScale", f"would scale the group {action.step}")
         else:
             event = normal("Scaled", f"asked the provider for {action}")
         self.context.events.record(SCALABLE_NODE_GROUPS, item, event)

@@ -56,6 +56,11 @@ class ResizeGroup:
     def __str__(self) -> str:
         return f"{nodes_text(self.nodes)} instead of {self.instead_of}"
 
+    @property
+    def step(self) -> str:
+        """The change, for messages."""
+        return f"from {self.instead_of} to {nodes_text(self.nodes)}"
+
 
 def decide(
     request: GroupRequest,
