@@ -170,6 +170,18 @@ def test_no_key_has_two_workers() -> None:
     story(main)
 
 
+def test_replaced_delays_do_not_pile_up() -> None:
+    """A key whose delay is replaced again and again takes the memory of a few delays."""
+
+    async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
+        for n in range(1000):
+            queue.add_after("key", 2000 - n)
+        assert queue.delayed == 1
+        assert len(queue._after._heap) < 30
+
+    story(main)
+
+
 def test_delays_need_one_task_for_any_number_of_keys() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         before = len(asyncio.all_tasks())

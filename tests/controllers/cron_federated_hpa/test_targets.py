@@ -315,3 +315,11 @@ def test_failed_firing_is_not_applied_to_a_recreated_target() -> None:
     assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T09:30:00Z", 7)]
     assert [at for at, _ in successes(outcome, "r")] == ["2026-06-05T09:30:00Z"]
     assert [at for at, _ in failures(outcome, "r")] == [FIRES]
+
+
+def test_a_target_that_has_the_replicas_already_is_not_written() -> None:
+    """The firing is recorded as applied all the same."""
+    outcome = cron_scenario(deployment(replicas=7), cron(rule("r", "30 8 * * *", 7))).run("1h")
+
+    assert "Deployment" not in {kind for _, kind in writes(outcome)}
+    assert successes(outcome, "r") == [("2026-06-05T08:30:00Z", "2026-06-05T08:30:00Z")]
