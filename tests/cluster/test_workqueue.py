@@ -182,6 +182,28 @@ def test_replaced_delays_do_not_pile_up() -> None:
     story(main)
 
 
+def test_later_delays_do_not_begin_the_sleep_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only an earlier one does; thousands of delays are set at a start."""
+    made: list[object] = []
+
+    async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
+        loop = asyncio.get_running_loop()
+        create = loop.create_task
+
+        def counted(coroutine: Any, **options: Any) -> Any:
+            made.append(coroutine)
+            return create(coroutine, **options)
+
+        monkeypatch.setattr(loop, "create_task", counted)
+        for n in (10, 20, 30, 5, 15, 25):
+            queue.add_after(f"key-{n}", n)
+        assert len(made) == 2
+        await clock.sleep(100)
+        assert len(queue) == 6
+
+    story(main)
+
+
 def test_delays_need_one_task_for_any_number_of_keys() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         before = len(asyncio.all_tasks())
