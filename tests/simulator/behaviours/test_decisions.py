@@ -273,8 +273,8 @@ def test_a_stateful_set_without_optional_fields_has_the_defaults_of_the_api() ->
 @pytest.mark.parametrize(("existing", "expected"), [([], 1), ([{"revision": 3}, {"revision": 2}], 4)])
 def test_revisions_are_numbered_from_one(existing: list[Object], expected: int) -> None:
     """A new one gets the next number, also where earlier ones are gone."""
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet"} | stateful(1)
-    owner["metadata"] = {"name": "db", "namespace": "default", "uid": "u"}
+    metadata = {"name": "db", "namespace": "default", "uid": "u"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", **stateful(1), "metadata": metadata}
 
     made = as_object(owner, STATEFUL_SETS, TemplateRevision("db-1", {}), existing)
 
