@@ -209,3 +209,23 @@ def test_progress_is_saved_only_over_the_cursor_that_was_read(cursor: str | None
     asyncio.run(recorder.save_progress(read.origin.key, read, {"r": RuleProgress(0, "x", in_force=True)}))
 
     assert len(context.written) == writes
+
+
+def test_progress_that_is_saved_already_is_not_written() -> None:
+    """Between two firings nothing is written."""
+    progress = {"r": RuleProgress(0, "x", in_force=True)}
+    metadata = {
+        "name": "daily",
+        "namespace": "default",
+        "uid": "u",
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-06-05T00:00:00Z",
+        "annotations": {ANNOTATION: write_cursor(progress)},
+    }
+    read = record_of({"metadata": metadata, "spec": {}})
+    context = RecordedWrites(read)
+    recorder = ExecutionRecorder(cast("Any", context), cast("Any", None), cast("Any", None))
+
+    asyncio.run(recorder.save_progress(read.origin.key, read, progress))
+
+    assert context.written == []
