@@ -123,6 +123,24 @@ def test_a_clock_that_rounds_down_leads_to_one_sleep() -> None:
     run(main)
 
 
+def test_delays_can_be_set_after_all_were_dropped() -> None:
+    async def main(clock: VirtualClock) -> None:
+        woken: list[str] = []
+
+        async def sleep_until(when: float) -> None:
+            await clock.sleep(when - clock.monotonic())
+
+        delays: DelayedKeys[str] = DelayedKeys(clock.monotonic, sleep_until, woken.append)
+        now = clock.monotonic()
+        delays.add("a", now + 5)
+        delays.clear()
+        delays.add("b", now + 10)
+        await clock.sleep(20)
+        assert woken == ["b"]
+
+    run(main)
+
+
 def test_a_key_added_during_processing_is_queued_again_afterwards() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         add(queue, "a", "b")
