@@ -1,7 +1,7 @@
 """Timelines: the values at instants, the changes between them, and when a search gives up."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -131,6 +131,20 @@ def test_a_value_that_does_not_change_for_decades_is_settled(at_once: int) -> No
 
     assert list(to_segments(flat())) == [(0, True)]
     assert len(seen) == SETTLED_BREAKPOINTS + 1
+
+
+@pytest.mark.parametrize(
+    ("quiet", "change"),
+    [
+        pytest.param(range(SETTLED_BREAKPOINTS + 2), SETTLED_TIME, id="decades-with-many-breakpoints"),
+        pytest.param((0, CYCLE), CYCLE + 1, id="a-cycle-of-the-calendar"),
+    ],
+)
+def test_a_change_at_the_end_of_a_search_is_found(quiet: Sequence[int], change: int) -> None:
+    """A search is given up after that time, not when it is over."""
+    points = [*((at, True) for at in quiet), (change, False), (change + 1, False)]
+
+    assert list(to_segments(points)) == [(0, True), (change, False)]
 
 
 def test_the_value_at_an_instant_needs_no_look_ahead() -> None:
