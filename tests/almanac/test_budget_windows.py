@@ -4,6 +4,7 @@ import pytest
 from tests.almanac.builders import utc
 
 from springtide.almanac import Cron, Dialect, load_zone, windows_after_hits
+from springtide.almanac.civil import DAY, LAST_DAY
 
 H = 3600
 ET = "America/New_York"
@@ -106,3 +107,11 @@ def test_every_day_for_a_day_pauses_when_a_day_is_longer() -> None:
     expected = [(utc("2024-11-04T04:00"), False), (utc("2024-11-04T05:00"), True)]
 
     assert window.changes(utc("2024-10-01"), utc("2024-12-01")) == expected
+
+
+def test_windows_open_on_the_last_day_of_the_calendar() -> None:
+    """Days after it do not exist, and a window that begins on it is found."""
+    window = windows_after_hits(Cron.parse("0 12 * * *", Dialect.BUDGET), H, load_zone("UTC"))
+    noon = LAST_DAY * DAY + 12 * H
+
+    assert [window.at(noon + seconds) for seconds in (-1, 0, H - 1)] == [False, True, True]

@@ -178,3 +178,14 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
         public_holidays("DE")
 
     assert caught.value.hint == "pip install './springtide[holidays]', in the folder with the clone"
+
+
+def test_a_day_that_comes_back_is_found_from_within_the_day_before() -> None:
+    """In St John's clocks went from 00:01 of the 28th back to 23:01 of the 27th, and the 27th is excluded."""
+    zone = load_zone("America/St_Johns")
+    holiday = CalendarFilter(DayCalendar(Days(dates=(date(2006, 10, 28),))))
+    open_times = allowed([holiday], zone)
+    back = utc("2006-10-28T23:01-03:30")
+
+    # The clock shows the 29th for one minute; the excluded 28th comes back after it.
+    assert open_times.changes(back - 30, back + 7200)[:2] == [(back, False), (utc("2006-10-29T00:00-03:30"), True)]

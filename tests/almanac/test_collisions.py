@@ -207,3 +207,35 @@ def test_many_rules_take_no_more_steps_than_the_search_allows(monkeypatch: pytes
 
     assert costs[1] == costs[0]
     assert costs[0] <= 2 * 10_000
+
+
+@pytest.mark.parametrize(("until", "spans_found"), [(13, 1), (12, 0)])
+def test_overlaps_begin_before_the_end_of_the_search(until: int, spans_found: int) -> None:
+    """One that begins at the very end of it is not found; one that begins before is, with its own end."""
+    layers = [_daily("inner", 12, 14, 8), _daily("outer", 8, 20, 3)]
+    day = utc("2026-06-05")
+
+    found = overlaps(layers, day, day + until * 3600, first=None)
+
+    assert [len(overlap.spans) for overlap in found] == [spans_found] * spans_found
+
+
+@pytest.mark.parametrize(("until", "expected"), [(9 * 3600 - 1, 0), (9 * 3600, 1), (DAY + 9 * 3600, 2)])
+def test_rules_are_compared_up_to_the_end_of_the_search(until: int, expected: int) -> None:
+    """Firings at its last second count."""
+    day = utc("2026-06-05")
+    rules = [_rule("low", "0 9 * * *", replicas=1), _rule("high", "0 9 * * *", replicas=2)]
+
+    found = same_minute(rules, day, day + until, first=None)
+
+    assert sum(len(coincidence.instants) for coincidence in found) == expected
+
+
+def test_the_steps_of_all_pairs_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every firing that is visited counts, so that dense rules leave no steps for later pairs."""
+    monkeypatch.setattr(collisions, "ALL_FIRING_STEPS", 100)
+    rules = [_rule(f"rule-{number}", "* * * * *", replicas=number) for number in range(3)]
+
+    found = same_minute(rules, utc("2026-06-05"), utc("2026-06-05T01:00"), first=None)
+
+    assert [(one.winner, one.loser) for one in found] == [("rule-1", "rule-0"), ("rule-2", "rule-0")]

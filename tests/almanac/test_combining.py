@@ -113,3 +113,10 @@ def test_merged_reports_every_breakpoint_once() -> None:
     walk = merged([steps(0, [(5, 1), (9, 2)]), steps(0, [(5, 7)])], 0)
 
     assert [(at, tuple(values)) for at, values in walk] == [(0, (0, 0)), (5, (1, 7)), (9, (2, 7))]
+
+
+def test_spans_that_both_last_forever_are_the_last_ones() -> None:
+    """Their conjunction ends with a segment that lasts forever too."""
+    together = both(spans([(1, 3), (5, None)]), spans([(2, None)]))
+
+    assert list(together.segments(0)) == [(0, False), (2, True), (3, False), (5, True)]

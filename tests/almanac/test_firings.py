@@ -74,6 +74,16 @@ def test_the_midnight_that_ends_an_allowed_day_is_not_part_of_it() -> None:
     assert firings.at_or_before(utc("2026-12-26T00:00")) == utc("2026-12-25T12:00")
 
 
+def test_a_firing_at_the_first_second_of_an_allowed_day_counts() -> None:
+    """Also where the day begins at the very end of what is looked at."""
+    firings = Firings.of(Cron.parse("0 0 * * *", Dialect.RULE), UTC, [ONLY])
+    before, midnight = utc("2026-12-23"), utc("2026-12-24")
+
+    assert [firings.count(before, midnight + seconds) for seconds in (-1, 0, 1)] == [0, 1, 1]
+    assert list(firings.between(before, midnight)) == [midnight]
+    assert firings.count(midnight - 1, midnight) == 1
+
+
 def test_a_day_shown_for_a_minute_before_the_clock_went_back_counts() -> None:
     """In St John's the 29th began, and after a minute clocks went back to 23:01 of the 28th."""
     only = CalendarFilter(DayCalendar(Days(dates=(date(2006, 10, 29),))), CalendarMode.ONLY)

@@ -1,7 +1,7 @@
 """Timelines: the values at instants, the changes between them, and when a search gives up."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from springtide.almanac import Timeline, active_spans, always, constant, never, spans, steps
 from springtide.almanac.civil import CYCLE
 from springtide.almanac.search_budget import DEFAULT_SEARCH_STEPS
-from springtide.almanac.timeline import from_spans, to_segments
+from springtide.almanac.timeline import SETTLED_BREAKPOINTS, SETTLED_TIME, from_spans, to_segments
 
 UPS = steps("low", [(10, "mid"), (20, "high")])
 
@@ -115,6 +115,36 @@ def test_endless_breakpoints_without_effect_end() -> None:
     assert list(to_segments(flat())) == [(0, True)]
     late = ((at, at >= DEFAULT_SEARCH_STEPS - 1) for at in range(2 * DEFAULT_SEARCH_STEPS))
     assert list(to_segments(late)) == [(0, False), (DEFAULT_SEARCH_STEPS - 1, True)]
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_a_value_that_does_not_change_for_decades_is_settled(at_once: int) -> None:
+    """The instants of breakpoints count, however many breakpoints there are at one."""
+    seen: set[int] = set()
+
+    def flat() -> Iterator[tuple[int, bool]]:
+        yield 0, True
+        for number in itertools.count(1):
+            seen.add(number)
+            for _ in range(at_once):
+                yield number * (SETTLED_TIME // SETTLED_BREAKPOINTS + 1), True
+
+    assert list(to_segments(flat())) == [(0, True)]
+    assert len(seen) == SETTLED_BREAKPOINTS + 1
+
+
+@pytest.mark.parametrize(
+    ("quiet", "change"),
+    [
+        pytest.param(range(SETTLED_BREAKPOINTS + 2), SETTLED_TIME, id="decades-with-many-breakpoints"),
+        pytest.param((0, CYCLE), CYCLE + 1, id="a-cycle-of-the-calendar"),
+    ],
+)
+def test_a_change_at_the_end_of_a_search_is_found(quiet: Sequence[int], change: int) -> None:
+    """A search is given up after that time, not when it is over."""
+    points = [*((at, True) for at in quiet), (change, False), (change + 1, False)]
+
+    assert list(to_segments(points)) == [(0, True), (change, False)]
 
 
 def test_the_value_at_an_instant_needs_no_look_ahead() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from springtide.almanac import Cron, Dialect, TimePattern
+from springtide.almanac.cron_grammar import parse_schedule
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,20 @@ def test_description_of_a_pattern() -> None:
     pattern = TimePattern.parse(hours="6", days="23,24,25,26,27,28,29", months="Nov", weekdays="Fri")
 
     assert pattern.describe() == "at 06:00 on day 23-29 that is fri in nov"
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        pytest.param("* * *", 1, id="every-day"),
+        pytest.param("* * mon", 7, id="a-weekday"),
+        pytest.param("* * mon-fri", 3, id="weekdays"),
+        pytest.param("1 * *", 31, id="a-day-of-every-month"),
+        pytest.param("1 1 *", 366, id="a-day-of-the-year"),
+        pytest.param("13 * fri", 7, id="a-day-of-every-month-or-a-weekday"),
+        pytest.param("* 2 mon", None, id="a-weekday-of-a-month"),
+    ],
+)
+def test_the_longest_pause_between_days(days: str, expected: int | None) -> None:
+    """It is known where days depend on the date alone, or on the weekday alone."""
+    assert parse_schedule(f"0 0 {days}", Dialect.BUDGET).days.longest_pause() == expected

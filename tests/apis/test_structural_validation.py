@@ -9,7 +9,9 @@ import pytest
 from msgspec import Meta
 
 from springtide.apis.kinds import Count, NonEmpty, Quantity, ValidationContext, View, Zone, as_set, by_key, doc, int32
+from springtide.apis.placeholders import placeholder
 from springtide.apis.problems import Problem, error, format_path
+from springtide.apis.schema import ValueShape, ViewSchema, nearest
 from springtide.apis.structural_validation import check_structure
 
 CONTEXT = ValidationContext(now=0)
@@ -265,3 +267,44 @@ def test_a_value_that_cannot_be_used_hides_no_other_problem(value: Any, expected
 def test_texts_that_a_format_refuses_hide_nothing_either() -> None:
     spec = {"parts": [{"name": "forbidden"}], "zone": "Mars/Olympus"}
     assert sorted(path for path, _, _ in found(spec)) == ["spec.parts[0].name", "spec.zone"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        pytest.param("nmae", "name", id="two-letters-swapped-inside"),
+        pytest.param("anme", "name", id="two-letters-swapped-at-the-start"),
+        pytest.param("naem", "name", id="two-letters-swapped-at-the-end"),
+        pytest.param("nam", "name", id="abbreviation"),
+        pytest.param("mane", None, id="letters-that-are-not-neighbours"),
+        pytest.param("n" * 81, None, id="too-long-to-be-a-name"),
+    ],
+)
+def test_a_name_is_suggested_for_one_typing_error(word: str, expected: str | None) -> None:
+    """Two swapped neighbours count as one error."""
+    assert nearest(word, ["name", "replicas"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        pytest.param(ViewSchema(ValueShape.MAP), {}, id="map"),
+        pytest.param(ViewSchema(ValueShape.MAP, shortest=1), None, id="map-that-must-not-be-empty"),
+        pytest.param(ViewSchema(ValueShape.BOOLEAN), False, id="boolean"),
+        pytest.param(ViewSchema(ValueShape.INTEGER, minimum=3), 3, id="integer-with-a-minimum"),
+        pytest.param(ViewSchema(ValueShape.STRING, enum=("a", "b")), "a", id="enum"),
+        pytest.param(ViewSchema(ValueShape.STRING, pattern="^[0-9]+$"), "0", id="pattern"),
+    ],
+)
+def test_a_placeholder_is_a_value_that_a_view_accepts(schema: ViewSchema, expected: Any) -> None:
+    """None where there is no simple one: then no view is made."""
+    made = placeholder(schema)
+
+    assert (None if made is None else made.value) == expected
+
+
+def test_an_open_object_may_have_fields_that_are_not_declared() -> None:
+    """They are not looked at, while other objects of the same kind are."""
+    open_schema = ViewSchema(ValueShape.OBJECT, keywords=(("x-kubernetes-preserve-unknown-fields", True),))
+
+    assert (open_schema.open, ViewSchema(ValueShape.OBJECT).open) == (True, False)

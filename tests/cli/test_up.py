@@ -140,6 +140,23 @@ def test_hints_name_an_object_and_its_namespace(objects: list[StagedObject], hin
     assert all(len(line) <= 80 for line in text.splitlines() if "nnn" not in line)
 
 
+def test_hints_have_no_more_columns_than_a_terminal() -> None:
+    """A comment that does not fit beside its command is left out, whatever the length of the command."""
+    for length in range(1, 40):
+        text = message(applied=AppliedManifests([producer("p" * length)]))
+        assert "# what happens" in text
+
+
+def test_comments_are_aligned_whatever_the_path_of_the_kubeconfig() -> None:
+    """The first command is left out of the alignment: its path may be long."""
+    settings = EmbeddedSettings(controllers=CONTROLLERS)
+    columns = set()
+    for path in (Path("/c"), Path("/a-path-of-some-length/kubeconfig")):
+        text = click.unstyle(ready_message("https://a", WallClock(), settings, AppliedManifests(), path, nodes=1))
+        columns |= {line.index("#") for line in text.splitlines() if line.endswith("# all there is")}
+    assert len(columns) == 1
+
+
 @pytest.mark.parametrize("found", ["/usr/bin/kubectl", None], ids=["installed", "not installed"])
 def test_a_missing_kubectl_is_noted(found: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: found)

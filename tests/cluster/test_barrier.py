@@ -69,3 +69,19 @@ def test_only_waiters_for_an_object_ask_about_its_lost_answer() -> None:
         assert waiting.done()
 
     play(story)
+
+
+def test_writes_that_the_store_shows_take_no_memory() -> None:
+    """A controller writes to very many objects in its life."""
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        store: Store[object] = Store()
+        barrier = WriteBarrier(world.line(), [(Selection(CONFIG_MAPS), store)])
+        for version in range(1, 101):
+            key = Key("work", f"map-{version}")
+            barrier.note_write(CONFIG_MAPS, key, version)
+            store.advance(version)
+            await barrier.wait_for_object(key)
+        assert [len(pending.by_key) for pending in barrier._pending] == [0]
+
+    play(story)

@@ -35,6 +35,18 @@ def test_inline_returns_when_the_modelled_time_is_over() -> None:
     assert run(main) == (4, 2.5)
 
 
+def test_closed_threads_take_no_more_calls() -> None:
+    """They belong to a client that is closed as well."""
+
+    async def main() -> None:
+        with Threads("some", 2) as threads:
+            assert await threads.run(len, "abc") == 3
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            await threads.run(len, "abc")
+
+    asyncio.run(main())
+
+
 def test_inline_raises_what_the_function_raises() -> None:
     """A decision that fails, fails in the reconcile that asked for it."""
 

@@ -11,7 +11,7 @@ from tests.cluster.memory_cluster import LEASES, START, USER, Line, MemoryCluste
 
 from springtide.cluster.errors import NotLeader, RequestTimeout, ServerError
 from springtide.cluster.leader_election import LeaderElector, LeaseTiming, NoElection
-from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.transport import Patch
 from springtide.simulator.virtual_time import VirtualClock, run
 
@@ -314,6 +314,24 @@ def test_a_deleted_lease_is_lost() -> None:
 
         await elector.acquire()
         assert candidates.spec()["holderIdentity"] == "a"
+
+    play(story)
+
+
+def test_a_leader_that_reads_its_lease_again_does_not_create_a_deleted_one() -> None:
+    """After a failed renewal it reads before it writes; also then a deleted Lease is lost."""
+
+    async def story(candidates: Candidates) -> None:
+        elector, line = candidates.process("a")
+        await elector.acquire()
+        line.before = failing(ServerError("out of order"), "patch")
+        holding = asyncio.ensure_future(elector.hold())
+        await candidates.clock.sleep(3)
+        candidates.world.server.delete(LEASES, KEY, USER)
+        line.before = do_nothing
+        await candidates.clock.sleep(3)
+        assert (holding.done(), refused(elector)) == (True, True)
+        assert candidates.world.server.list(Selection(LEASES)).items == []
 
     play(story)
 

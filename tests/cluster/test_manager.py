@@ -17,7 +17,7 @@ from tests.cluster.manager_process import (
     names,
     stamp_controller,
 )
-from tests.cluster.memory_cluster import LEASES, SECRETS, START, USER, MemoryCluster
+from tests.cluster.memory_cluster import LEASES, SECRETS, START, USER, MemoryCluster, do_nothing
 
 from springtide.cluster.client import Mode
 from springtide.cluster.controller import Cached, Result, Watch
@@ -263,6 +263,81 @@ def test_a_reconcile_never_sees_a_stale_cache() -> None:
             ("springtide-stamper", "create", "ConfigMap work/made-2"),
         ]
         assert process.manager.health()[0].errors == 0
+        await process.manager.stop()
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("watch_delay", "answer_delay"),
+    [
+        pytest.param(0, 5, id="the-watch-is-faster-than-the-answer"),
+        pytest.param(5, 0, id="the-answer-is-faster-than-the-watch"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("change", "reconciled"),
+    [
+        pytest.param({}, ["a"], id="no-other-change"),
+        pytest.param({"data": {"text": "four"}}, ["a", "a"], id="a-user-changes-the-object-after-the-write"),
+    ],
+)
+def test_own_writes_enqueue_no_key_where_a_controller_skips_them(
+    watch_delay: int, answer_delay: int, change: dict[str, Any], reconciled: list[str]
+) -> None:
+    """A change of a user enqueues it in any order of answer and watch events."""
+    kind = stamp_controller(skips_own_writes=True)
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        process = Process(world, clock, kind)
+        await clock.sleep(1)
+
+        async def after(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "patch" and len(kind.seen) == 1:
+                if change:
+                    world.change("a", **change)
+                await clock.sleep(answer_delay)
+
+        async def before(verb: str, resource: Resource, key: Key) -> None:
+            if verb == "patch" and watch_delay:
+                process.line.flowing.clear()
+
+        process.line.before, process.line.after = before, after
+        world.config_map("a", text="xyz")
+        await clock.sleep(watch_delay or 10)
+        process.line.flowing.set()
+        await clock.sleep(10)
+        process.line.flowing.set()
+        await clock.sleep(10)
+        assert (names(kind), length(world, "a")) == (reconciled, "4" if change else "3")
+
+        kind.seen.clear()
+        process.line.before = process.line.after = do_nothing
+        world.change("a", data={"text": "and a change later on"})
+        await clock.sleep(10)
+        assert (names(kind), length(world, "a")) == (["a"], "21")
+        await process.manager.stop()
+
+    play(story)
+
+
+def test_a_reconcile_that_fails_after_its_own_write_is_retried() -> None:
+    """Also where the controller skips its own writes."""
+    stamp = StampController.reconcile
+
+    async def reconcile(self: StampController, key: Key, now: int) -> Result | None:
+        await stamp(self, key, now)
+        if len(self.seen) == 1:
+            raise ServerError("broken")
+        return None
+
+    kind = stamp_controller(reconcile=reconcile, skips_own_writes=True)
+
+    async def story(world: MemoryCluster, clock: VirtualClock) -> None:
+        world.config_map("a", text="xyz")
+        process = Process(world, clock, kind)
+        await clock.sleep(100)
+        assert (names(kind), length(world, "a")) == (["a", "a"], "3")
         await process.manager.stop()
 
     play(story)

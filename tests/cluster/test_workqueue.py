@@ -123,6 +123,24 @@ def test_a_clock_that_rounds_down_leads_to_one_sleep() -> None:
     run(main)
 
 
+def test_delays_can_be_set_after_all_were_dropped() -> None:
+    async def main(clock: VirtualClock) -> None:
+        woken: list[str] = []
+
+        async def sleep_until(when: float) -> None:
+            await clock.sleep(when - clock.monotonic())
+
+        delays: DelayedKeys[str] = DelayedKeys(clock.monotonic, sleep_until, woken.append)
+        now = clock.monotonic()
+        delays.add("a", now + 5)
+        delays.clear()
+        delays.add("b", now + 10)
+        await clock.sleep(20)
+        assert woken == ["b"]
+
+    run(main)
+
+
 def test_a_key_added_during_processing_is_queued_again_afterwards() -> None:
     async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
         add(queue, "a", "b")
@@ -166,6 +184,40 @@ def test_no_key_has_two_workers() -> None:
             worker.cancel()
         # 12 seconds of four keys on three workers, and one round more of what was added meanwhile.
         assert {key: done.count(key) >= 9 for key in "abcd"} == dict.fromkeys("abcd", True)
+
+    story(main)
+
+
+def test_replaced_delays_do_not_pile_up() -> None:
+    """A key whose delay is replaced again and again takes the memory of a few delays."""
+
+    async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
+        for n in range(1000):
+            queue.add_after("key", 2000 - n)
+        assert queue.delayed == 1
+        assert len(queue._after._heap) < 30
+
+    story(main)
+
+
+def test_later_delays_do_not_begin_the_sleep_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only an earlier one does; thousands of delays are set at a start."""
+    made: list[object] = []
+
+    async def main(queue: WorkQueue[str], clock: VirtualClock) -> None:
+        loop = asyncio.get_running_loop()
+        create = loop.create_task
+
+        def counted(coroutine: Any, **options: Any) -> Any:
+            made.append(coroutine)
+            return create(coroutine, **options)
+
+        monkeypatch.setattr(loop, "create_task", counted)
+        for n in (10, 20, 30, 5, 15, 25):
+            queue.add_after(f"key-{n}", n)
+        assert len(made) == 2
+        await clock.sleep(100)
+        assert len(queue) == 6
 
     story(main)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.providers import fake_aws as faults
 from tests.providers.clusters import ProviderEnvironment, run
 from tests.providers.contract import WHY, ProviderContract
-from tests.providers.fake_aws import ACCOUNT, MOST, REGION, FakeAws, FaultyClient, amazon
+from tests.providers.fake_aws import ACCOUNT, MOST, REGION, FakeAws, FaultyClient, amazon, refusing
 
 from springtide.providers import GroupState, Provider, ProviderError
 from springtide.providers.aws import AwsProvider
@@ -183,6 +183,15 @@ def test_an_answer_that_is_none_of_aws(asg: AutoScalingEnvironment, answer: dict
         with pytest.raises(ProviderError, match="the answer is not what AWS gives") as failed:
             run(asked)
         assert (failed.value.code, failed.value.retryable) == ("UnexpectedAnswer", False)
+
+
+def test_an_unknown_error_is_retried_where_the_status_is_that_of_a_server_error(asg: AutoScalingEnvironment) -> None:
+    """The code alone does not tell."""
+    for http_status, retryable in ((500, True), (400, False)):
+        asg.api.plan("describe_auto_scaling_groups", refusing("SomethingNew", http_status=http_status))
+        with pytest.raises(ProviderError) as failed:
+            run(asg.group().observe())
+        assert failed.value.retryable is retryable
 
 
 def instance(state: str = "InService", health: str = "Healthy") -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.providers.clusters import USER, ProviderEnvironment, run
 from tests.providers.contract import WHY, ProviderContract
 
 from springtide.apis.core.nodes import NodeView
-from springtide.cluster.errors import Forbidden, RequestTimeout, ServerError
+from springtide.cluster.errors import AlreadyExists, Forbidden, RequestTimeout, ServerError
 from springtide.cluster.resources import NODES, Key
 from springtide.cluster.transport import Patch
 from springtide.providers import GroupState, Provider, ProviderError, simulated
@@ -185,6 +185,15 @@ def test_a_node_that_appears_meanwhile_counts(env: ProviderEnvironment, monkeypa
     run(env.group().resize(3, because=WHY))
 
     assert names(env) == ["workers-0", "workers-1", "workers-2"]
+
+
+def test_a_name_that_was_taken_for_a_moment_is_passed_over(env: ProviderEnvironment) -> None:
+    """Another writer has created the node, and it is gone before it is read: another one is created in its place."""
+    env.line.fail("create", AlreadyExists("nodes workers-0 already exists"))
+
+    run(env.group().resize(2, because=WHY))
+
+    assert names(env) == ["workers-1", "workers-2"]
 
 
 def node(name: str, ready: bool) -> NodeView:

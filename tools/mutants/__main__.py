@@ -108,9 +108,11 @@ def _run_folder(folders: Sequence[str], mutants: Sequence[Mutant], jobs: int) ->
     with os.fdopen(reading) as pipe:
         for line in pipe:
             one = json.loads(line)
-            mutant = by_place[one["path"], one["start"], one["end"], one["after"]]
+            mutant = by_place.pop((one["path"], one["start"], one["end"], one["after"]))
             yield MutantResult(mutant, one["status"], one["tests"], one["seconds"])
     os.waitpid(pid, 0)
+    if by_place:
+        print(f"{', '.join(folders)}: pytest has ended, and {len(by_place)} mutants were not run", file=sys.stderr)
 
 
 def _as_data(result: MutantResult) -> dict[str, object]:
@@ -139,6 +141,8 @@ def main() -> int:
     else:
         for one in survivors:
             print(f"{one.status:9} {one.mutant}")
+        if len(results) < len(chosen):
+            print(f"{len(chosen) - len(results)} mutants were not run: see the errors above")
         print(f"seed {given.seed}: {killed} of {len(results)} mutants killed ({100 * killed / len(results):.1f} %)")
     return 0 if len(results) == len(chosen) and killed * 100 >= GOAL * len(results) else 1
 

@@ -99,7 +99,10 @@ class FolderRun:
         self._report = report
         self._tracer = _ImportTracer({str(root / mutant.path) for mutant in mutants})
         self._tracer.start()
-        for path in dict.fromkeys(mutant.path for mutant in mutants):
+
+    def pytest_configure(self) -> None:
+        """Import what is changed; not earlier, since pytest rewrites plugins that are imported among it."""
+        for path in dict.fromkeys(mutant.path for mutant in self._mutants):
             importlib.import_module(_module_of(path))
 
     @pytest.hookimpl(tryfirst=True)

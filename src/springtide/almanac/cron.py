@@ -12,11 +12,24 @@ zones, which a daily schedule must not do.
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import lru_cache
 
 from springtide.almanac.civil import DAY, END, HOUR, MINUTE, DayRule, members
 from springtide.almanac.cron_grammar import Dialect, parse_schedule
 from springtide.almanac.wall_times import WallTimes, describe_days, describe_times
 from springtide.almanac.zones import OffsetSegments, Zone
+
+_MOST_PARSED = 256
+"""How many schedules are kept parsed: each is read several times, and many objects have the same ones."""
+
+
+@lru_cache(maxsize=_MOST_PARSED)
+def _parsed(text: str, dialect: Dialect) -> tuple[WallTimes, bool]:
+    """Read a schedule: its times, and whether it names a fixed time of day."""
+    schedule = parse_schedule(text, dialect)
+    minutes = members(schedule.minutes)
+    times = tuple(hour * HOUR + minute * MINUTE for hour in members(schedule.hours) for minute in minutes)
+    return WallTimes(schedule.days, times), dialect is Dialect.RULE and schedule.names_time_of_day
 
 
 class Cron:
@@ -33,11 +46,8 @@ class Cron:
     @classmethod
     def parse(cls, text: str, dialect: Dialect) -> "Cron":
         """Read a schedule; raises `CronError`."""
-        schedule = parse_schedule(text, dialect)
-        minutes = members(schedule.minutes)
-        times = tuple(hour * HOUR + minute * MINUTE for hour in members(schedule.hours) for minute in minutes)
-        fixed_time = dialect is Dialect.RULE and schedule.names_time_of_day
-        return cls(text, dialect, WallTimes(schedule.days, times), fixed_time=fixed_time)
+        walls, fixed_time = _parsed(text, dialect)
+        return cls(text, dialect, walls, fixed_time=fixed_time)
 
     def __repr__(self) -> str:
         return f"Cron({self.text!r}, {self.dialect})"

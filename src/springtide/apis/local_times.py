@@ -37,8 +37,6 @@ def with_offsets(value: dict[str, Any], view: type[View], default_zone: str) -> 
 def _incomplete_times(
     value: Any, schema: ViewSchema, zone: str, path: Path
 ) -> Iterator[tuple[Path, WrittenTime, Zone]]:
-    if not _has_zoned_times(schema):
-        return
     if schema.format == ZONED_TIME:
         written = written_time(value) if isinstance(value, str) else None
         if written is not None and not written.complete:
@@ -48,9 +46,9 @@ def _incomplete_times(
         for key, part in value.items():
             field = schema.field(key)
             inner = schema.items if field is None else field.schema
-            if inner is not None:
+            if inner is not None and _has_zoned_times(inner):
                 yield from _incomplete_times(part, inner, own or zone, (*path, key))
-    elif isinstance(value, list) and schema.items is not None:
+    elif isinstance(value, list) and schema.items is not None and _has_zoned_times(schema.items):
         for position, part in enumerate(value):
             yield from _incomplete_times(part, schema.items, zone, (*path, position))
 

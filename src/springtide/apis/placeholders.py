@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from springtide.apis.kinds import INT32_MAX
 from springtide.apis.problems import Path, Problem
@@ -34,15 +35,14 @@ _CANDIDATE_TEXTS = (
 """Placeholders for strings: the first two that have the required form."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartialValue:
+class PartialValue(msgspec.Struct, frozen=True):
     """A value of which a view can be made, and how its paths differ from those in the manifest."""
 
     value: Any
     parts: dict[str | int, PartialValue] | None = None
     positions: tuple[int, ...] = ()
     """For lists: the original positions of the entries that are left."""
-    names: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = {}
     """For objects: the misspelt names, by the correct ones."""
     clean: bool = True
     """Whether it has no placeholders and no malformed strings."""
@@ -81,7 +81,7 @@ class PartialValue:
         return {
             str(name): part.positions
             for name, part in (self.parts or {}).items()
-            if part.positions != tuple(range(len(part.positions)))
+            if part.positions and part.positions != tuple(range(len(part.positions)))
         }
 
     def variant(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import msgspec
@@ -31,6 +31,13 @@ class ValueShape(StrEnum):
     ANY = "any"
 
 
+_SCALARS: dict[ValueShape, tuple[type, ...]] = {
+    ValueShape.STRING: (str,),
+    ValueShape.INTEGER: (int,),
+    ValueShape.NUMBER: (int, float),
+    ValueShape.BOOLEAN: (bool,),
+    ValueShape.INT_OR_STRING: (str, int),
+}
 NO_DEFAULT: Any = object()
 
 
@@ -64,15 +71,20 @@ class ViewSchema:
 
     def field(self, name: str) -> SchemaField | None:
         """Find a field of an object by its name on the wire."""
-        return next((field for field in self.fields if field.name == name), None)
+        return self.known.get(name)
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        """All field names that this object may have, including those that Springtide does not read."""
-        opaque = self.view.__opaque__ if self.view is not None else ()
-        return (*(field.name for field in self.fields), *opaque)
+    @cached_property
+    def known(self) -> dict[str, SchemaField | None]:
+        """All field names that this object may have, in their order; None for those that Springtide does not read."""
+        fields = {field.name: field for field in self.fields}
+        return fields | {name: fields.get(name) for name in (self.view.__opaque__ if self.view is not None else ())}
 
-    @property
+    @cached_property
+    def scalars(self) -> tuple[type, ...]:
+        """The types of its values in a decoded tree; empty for mappings, lists and values of any shape."""
+        return (*_SCALARS.get(self.shape, ()), *((float,) if self.fractions else ()))
+
+    @cached_property
     def open(self) -> bool:
         """Whether the object may have undeclared fields."""
         return dict(self.keywords).get("x-kubernetes-preserve-unknown-fields", False) is True

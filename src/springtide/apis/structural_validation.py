@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -103,19 +103,23 @@ class _StructureChecker:
 
     def visit(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
         """Check one value; None if neither it nor a placeholder can be part of a view."""
-        match schema.shape:
-            case ValueShape.OBJECT:
-                return self._object(value, schema, path)
-            case ValueShape.MAP:
-                return self._map(value, schema, path)
-            case ValueShape.LIST:
-                return self._list(value, schema, path)
-            case ValueShape.ANY:
-                return PartialValue(value)
-        found = list(_scalar_problems(value, schema, own=not self.foreign and path[:1] != ("metadata",)))
-        malformed = [] if has_errors(found) else list(_format_problems(value, schema))
+        if not schema.scalars:
+            match schema.shape:
+                case ValueShape.OBJECT:
+                    return self._object(value, schema, path)
+                case ValueShape.MAP:
+                    return self._map(value, schema, path)
+                case ValueShape.LIST:
+                    return self._list(value, schema, path)
+                case _:
+                    return PartialValue(value)
+        found = _scalar_problems(value, schema, own=not self.foreign and path[:1] != ("metadata",))
+        if found and has_errors(found):
+            self.problems += (problem.under(*path) for problem in found)
+            return placeholder(schema)
+        malformed = _format_problems(value, schema)
         self.problems += (problem.under(*path) for problem in (*found, *malformed))
-        return placeholder(schema) if has_errors(found) else PartialValue(value, clean=not has_errors(malformed))
+        return PartialValue(value, clean=not has_errors(malformed))
 
     def _object(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
         if not isinstance(value, dict):
@@ -183,11 +187,11 @@ class _StructureChecker:
         return list(part.unrelated(problem for problem in found[0] if problem in confirmed))
 
     def _view_problems(self, made: View, part: PartialValue, path: Path) -> list[Problem]:
-        context = msgspec.structs.replace(
-            self.context,
-            entries_left=part.entries_left(),
-            replaced=frozenset(str(place[0]) for place in part.replaced if place),
-        )
+        context = self.context
+        left = part.entries_left()
+        if left or part.replaced:
+            replaced = frozenset(str(place[0]) for place in part.replaced if place)
+            context = msgspec.structs.replace(context, entries_left=left, replaced=replaced)
         found: list[Problem] = []
         try:
             for problem in made.problems(context):
@@ -219,10 +223,12 @@ class _StructureChecker:
         misspelt: dict[str, str] = {}
         mentioned: set[str] = set()
         known = schema.known
+        if schema.open or value.keys() <= known.keys():
+            return misspelt, mentioned
         mistaken = schema.view.__mistaken__ if schema.view is not None else {}
         unknown = 0
         for name in value:
-            if name in known or schema.open:
+            if name in known:
                 continue
             unknown += 1
             free = [other for other in known if other not in value and other not in misspelt]
@@ -263,11 +269,11 @@ class _StructureChecker:
             else:
                 parts[name] = part
         whole = partial_object(parts, {})
-        found = list(_format_problems(whole.value, schema))
+        found = _format_problems(whole.value, schema)
         self.problems += (problem.under(*path) for problem in found)
         if not usable:
             return placeholder(schema)
-        return replace(whole, clean=whole.clean and not has_errors(found))
+        return msgspec.structs.replace(whole, clean=whole.clean and not has_errors(found))
 
     def _list(self, value: Any, schema: ViewSchema, path: Path) -> PartialValue | None:
         if not isinstance(value, list):
@@ -301,32 +307,32 @@ def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count} entries"
 
 
-def _scalar_problems(value: Any, schema: ViewSchema, *, own: bool) -> Iterator[Problem]:
+def _scalar_problems(value: Any, schema: ViewSchema, *, own: bool) -> list[Problem]:
     if not _fits(value, schema):
-        yield wrong_shape(value, schema, ())
-        return
+        return [wrong_shape(value, schema, ())]
     if schema.enum and value not in schema.enum:
-        yield _enum_problem(value, schema)
-        return
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if schema.minimum is not None and value < schema.minimum:
-            yield error((), f"must be at least {schema.minimum}, is {value}")
-        if schema.maximum is not None and value > schema.maximum:
-            yield error((), f"must be at most {schema.maximum}, is {value}")
+        return [_enum_problem(value, schema)]
     if isinstance(value, str):
         bounded = own or schema.format is not None or schema.pattern is not None
-        longest = MAX_TEXT if schema.longest is None and bounded else schema.longest
-        yield from _text_problems(value, schema, longest)
+        return _text_problems(value, schema, MAX_TEXT if schema.longest is None and bounded else schema.longest)
+    found = []
+    if not isinstance(value, bool):
+        if schema.minimum is not None and value < schema.minimum:
+            found.append(error((), f"must be at least {schema.minimum}, is {value}"))
+        if schema.maximum is not None and value > schema.maximum:
+            found.append(error((), f"must be at most {schema.maximum}, is {value}"))
+    return found
 
 
-def _text_problems(value: str, schema: ViewSchema, longest: int | None) -> Iterator[Problem]:
+def _text_problems(value: str, schema: ViewSchema, longest: int | None) -> list[Problem]:
     if schema.shortest is not None and len(value) < schema.shortest:
-        yield error((), "must not be empty" if schema.shortest == 1 else f"is shorter than {schema.shortest}")
-    elif longest is not None and len(value) > longest:
-        yield error((), f"must have at most {longest} characters, has {len(value)}")
+        return [error((), "must not be empty" if schema.shortest == 1 else f"is shorter than {schema.shortest}")]
+    if longest is not None and len(value) > longest:
+        return [error((), f"must have at most {longest} characters, has {len(value)}")]
     # The message of a format is better than that of a pattern.
-    elif schema.pattern is not None and schema.format is None and not _compiled(schema.pattern).search(value):
-        yield error((), f'"{shorten(value)}" does not have the form {schema.pattern}')
+    if schema.pattern is not None and schema.format is None and not _compiled(schema.pattern).search(value):
+        return [error((), f'"{shorten(value)}" does not have the form {schema.pattern}')]
+    return []
 
 
 @cache
@@ -334,9 +340,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _format_problems(value: Any, schema: ViewSchema) -> Iterator[Problem]:
-    if schema.format is not None:
-        yield from FORMATS[schema.format](value)
+def _format_problems(value: Any, schema: ViewSchema) -> list[Problem]:
+    return [] if schema.format is None else list(FORMATS[schema.format](value))
 
 
 def _could_be(value: Any, schema: ViewSchema) -> bool:
@@ -357,17 +362,8 @@ def _missing_field_hint(field_: SchemaField) -> str:
 
 def _fits(value: Any, schema: ViewSchema) -> bool:
     if isinstance(value, bool):
-        return schema.shape is ValueShape.BOOLEAN
-    match schema.shape:
-        case ValueShape.STRING:
-            return isinstance(value, str)
-        case ValueShape.INTEGER:
-            return isinstance(value, int)
-        case ValueShape.NUMBER:
-            return isinstance(value, int | float)
-        case ValueShape.INT_OR_STRING:
-            return isinstance(value, str | int) or (schema.fractions and isinstance(value, float))
-    return False
+        return bool in schema.scalars
+    return isinstance(value, schema.scalars)
 
 
 def wrong_shape(value: Any, schema: ViewSchema, path: Path) -> Problem:

@@ -78,9 +78,16 @@ class WriteBarrier:
     def __init__(self, transport: Transport, stores: Iterable[tuple[Selection, Store[Any]]]) -> None:
         self._transport = transport
         self._pending = [_Pending(selection, store) for selection, store in stores]
+        self._listeners: list[Callable[[Resource, Key, int], None]] = []
+
+    def listen(self, listener: Callable[[Resource, Key, int], None]) -> None:
+        """Call a function with the resourceVersion of every write to an object."""
+        self._listeners.append(listener)
 
     def note_write(self, resource: Resource, key: Key, version: int) -> None:
         """Note the resourceVersion that a write to an object made."""
+        for listener in self._listeners:
+            listener(resource, key, version)
         for pending in self._stores_with(resource, key):
             pending.version = max(pending.version, version)
             if version > pending.store.version:

@@ -112,6 +112,9 @@ class Controller(ABC):
     independent: ClassVar[bool] = False
     """Whether the decision about one object depends on nothing that this controller wrote to others: then only its
     writes to the same object must be in the cache before it is reconciled."""
+    skips_own_writes: ClassVar[bool] = False
+    """Whether a reconcile that writes to its object has nothing left to do after that: then these do not enqueue its
+    key again. All of them must have the version in the cache as their precondition."""
     workers: ClassVar[int] = 1
     """How many keys are reconciled side by side; one key never is."""
 

@@ -20,7 +20,7 @@ from springtide.cluster.events import normal
 from springtide.cluster.health import ControllerHealth, ReconcileMetrics, ReconcileOutcome
 from springtide.cluster.logs import log_subject
 from springtide.cluster.pausing import ANNOTATION, GlobalPause, PausedObjects
-from springtide.cluster.resources import Key
+from springtide.cluster.resources import Key, Resource
 from springtide.cluster.state import StateWatch
 from springtide.cluster.store import Delta
 from springtide.cluster.transport import ObjectVersion
@@ -68,6 +68,13 @@ class Worker:
         self._unattempted: set[Key] | None = None
         """Keys of the first pass that were not attempted yet; None before it begins."""
         self._log: logging.Logger = context.log
+        self._own_writes: dict[Key, list[int]] = {}
+        """The resourceVersions of writes to objects that their watch has not delivered yet."""
+        self._delivered: dict[Key, list[int]] = {}
+        """The versions that the watch delivers of objects while they are reconciled: a watch may be faster than the
+        answer to the write."""
+        if controller.skips_own_writes:
+            context.barrier.listen(self._note_own_write)
 
     def enqueue_all(self) -> None:
         """Enqueue every key that any record of any watch maps to, also keys of objects that are gone."""
@@ -85,8 +92,31 @@ class Worker:
 
     def changed(self, watch: Watch, delta: Delta[Any]) -> None:
         """Enqueue the keys that a change in a cache maps to."""
+        if watch is self._watches[0] and self._is_own_write(watch, delta.key):
+            return
         for key in self._keys_of(watch, delta.key, (delta.old, delta.new)):
             self.enqueue(key)
+
+    def _note_own_write(self, resource: Resource, key: Key, version: int) -> None:
+        if key in self._delivered and resource == self._watches[0].cached.selection.resource:
+            self._own_writes.setdefault(key, []).append(version)
+
+    def _is_own_write(self, watch: Watch, key: Key) -> bool:
+        """Return whether a change is a write of this controller, or may be one as the key is reconciled now."""
+        version = self._context.store(watch.cached).version
+        if key in self._delivered:
+            self._delivered[key].append(version)
+            return True
+        own = self._own_writes.get(key, ())
+        if version in own:
+            self._forget_own_writes(key, (version,))
+            return True
+        return False
+
+    def _forget_own_writes(self, key: Key, versions: Iterable[int]) -> None:
+        left = [one for one in self._own_writes.pop(key, ()) if one not in versions]
+        if left:
+            self._own_writes[key] = left
 
     def state_changed(self, watch: StateWatch[Any], change: Any) -> None:
         """Enqueue the keys that a change of a shared state maps to."""
@@ -197,6 +227,9 @@ class Worker:
                 return True
             self._health.reconciles += 1
             began = perf_counter()
+            if self._controller.skips_own_writes:
+                self._own_writes.pop(key, None)
+                self._delivered[key] = []
             result = await self._controller.reconcile(key, self._clock.now())
         except NotLeader as failure:
             # The end of the term cancels this worker in a moment; if the lease is renewed after all, the key is there.
@@ -235,6 +268,10 @@ class Worker:
             if result is not None and result.requeue_after is not None:
                 self.queue.add_after(key, result.requeue_after)
         finally:
+            delivered = self._delivered.pop(key, [])
+            if any(version not in self._own_writes.get(key, ()) for version in delivered):
+                self.enqueue(key)
+            self._forget_own_writes(key, delivered)
             if began is not None:
                 self._metrics.reconciled(self._health.name, perf_counter() - began, outcome)
         return True

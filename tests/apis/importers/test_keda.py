@@ -344,3 +344,11 @@ def test_the_new_objects_scale_as_keda_does(
         sizes = [replicas for holds, replicas in active if holds(instant)]
         expected = min(max(least, *sizes), most) if sizes else (least if idle is None else idle)
         assert at(instant) == expected, datetime.datetime.fromtimestamp(instant, datetime.UTC)
+
+
+def test_weekdays_are_listed_from_monday() -> None:
+    """Cron counts them from Sunday, which is the last day of a weekend."""
+    conversion = converted(convert_keda, scaled_object(cron("0 8 * * 0,1,6", "0 18 * * 0,1,6")))
+
+    (behavior,) = conversion.made[0]["spec"]["schedule"]["behaviors"]
+    assert behavior["start"]["weekdays"] == "Mon,Sat,Sun"

@@ -206,3 +206,20 @@ def test_replicas_in_the_files_are_a_warning(given: tuple[dict[str, Any], ...], 
     found = [message for message in said(replaced(*given)) if "whatever the schedule says" in message]
     assert len(found) == warned
     assert all(message.startswith("applying Deployment `web` again sets its `replicas: ") for message in found)
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_new_objects_follow_on_a_line_of_their_own(end: str) -> None:
+    """Also where the text before them does not end with a line break."""
+    metadata = {"start": "0 8 * * *", "end": "0 18 * * *", "timezone": "UTC", "desiredReplicas": "6"}
+    triggers = [{"type": "cpu", "metadata": {"value": "50"}}, {"type": "cron", "metadata": metadata}]
+    value = {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": "shop"},
+        "spec": {"scaleTargetRef": {"name": "shop"}, "triggers": triggers},
+    }
+
+    result = import_objects(dump(value).rstrip("\n") + end, ConversionOptions(NOW, "UTC"))
+
+    assert [one["kind"] for one in trees(result.text)] == ["ScaledObject", "CronFederatedHPA"]

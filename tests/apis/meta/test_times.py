@@ -13,6 +13,7 @@ from tests.almanac.builders import utc
 from tests.apis.manifests import CONTEXT, shown
 
 from springtide.almanac import UTC, DayCalendar, Days, MatchPolicy, always, load_zone
+from springtide.apis.kinds import ValidationContext
 from springtide.apis.meta.times import (
     CalendarReference,
     PatternSpec,
@@ -155,3 +156,18 @@ def test_the_zone_is_named_once() -> None:
     instants = [utc("2026-06-05T15:00:00"), utc("2026-06-12T15:00:00")]
 
     assert dates_and_times(instants, BERLIN) == "Fri 2026-06-05 17:00, Fri 2026-06-12 17:00 Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [
+        pytest.param("2026-06-05T08:59:59Z", ["error until"], id="before-it-opens"),
+        pytest.param("2026-06-05T09:00:00Z", ["error until"], id="when-it-opens"),
+        pytest.param("2026-06-05T09:00:01Z", [], id="after-it-opens"),
+    ],
+)
+def test_a_single_window_closes_after_it_opens(until: str, expected: list[str]) -> None:
+    """A window without any length is never open."""
+    window = msgspec.convert({"from": "2026-06-05T09:00:00Z", "until": until}, Window)
+
+    assert shown(window.problems(ValidationContext(now=0))) == expected

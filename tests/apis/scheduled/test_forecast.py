@@ -10,7 +10,7 @@ from tests.almanac.builders import local, show, utc
 from tests.apis.scheduled.objects import DAYTIME, NIGHT, WEEKEND, as_producer, daily, producer, scheduled
 
 from springtide.almanac import DayCalendar, Days
-from springtide.apis.forecast import ForecastQuery, Lane, LaneStyle, Outlook
+from springtide.apis.forecast import Forecast, ForecastQuery, Lane, LaneChange, LaneStyle, Outlook, to_plain
 from springtide.apis.scheduled import KINDS
 
 LA = "America/Los_Angeles"
@@ -207,3 +207,14 @@ def test_other_producers_have_no_lanes() -> None:
     value = producer({"queue": {"type": "Prometheus", "id": "up"}})
 
     assert forecast(value, ForecastQuery(start=0, until=1)).lanes == ()
+
+
+def test_a_forecast_for_scripts_has_the_next_change_of_each_lane() -> None:
+    """Null where the value never changes."""
+    style = lane_of(DESIGN, ForecastQuery(0, 1)).style
+    change = LaneChange(60, 2, "because")
+    lanes = (Lane("a", style, 1, (change,), change), Lane("b", style, 1, (), None))
+
+    plain = to_plain(Forecast("v1", "Kind", None, "it", 0, 3600, ("UTC",), lanes))
+
+    assert [lane["next"] for lane in plain["lanes"]] == [{"at": "1970-01-01T00:01:00Z", "value": 2}, None]

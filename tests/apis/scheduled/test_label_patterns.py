@@ -117,3 +117,9 @@ def test_same_as_the_engine_of_python_where_the_dialects_agree(pattern: str, tex
     compiled, python = compile_pattern(pattern), re.compile(pattern, re.DOTALL)
     for text in texts:
         assert compiled.matches(text) == bool(python.fullmatch(text)), (pattern, text)
+
+
+def test_a_short_pattern_costs_one_step() -> None:
+    """Each character counts, and a larger program costs more."""
+    assert compile_pattern("a").steps_per_character == 1
+    assert compile_pattern("(?:ab|ba){50}").steps_per_character > 1

@@ -96,3 +96,18 @@ def test_a_password_is_not_repeated() -> None:
 
     assert "secret" not in found.message + found.hint
     assert "prom.example.com" in found.message
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        pytest.param("ftp://example.com/", "must begin with http:// or https:// and a host", id="other-scheme"),
+        pytest.param("https:///metrics", "must begin with http:// or https:// and a host", id="no-host"),
+        pytest.param("https://h/a/../b", "is ambiguous", id="way-round"),
+    ],
+)
+def test_a_url_says_what_is_wrong_with_it(url: str, said: str) -> None:
+    """The first reason is given, and only that."""
+    (problem,) = problems_of(manifest("Grant", namespaces=["a"], urls=[url]))
+
+    assert said in problem.message

@@ -14,7 +14,7 @@ import pytest
 from tests.cluster.http.scripted_server import DEPLOYMENTS, PODS, line, status
 
 from springtide.apis.core.pods import Pod
-from springtide.cluster.errors import Conflict, ServerError
+from springtide.cluster.errors import Conflict, Gone, ServerError
 from springtide.cluster.http.responses import error_from_response, events_of, page_of
 from springtide.cluster.http.rest_client import WarningLog
 from springtide.cluster.resources import Selection
@@ -162,3 +162,18 @@ def test_bookmarks_need_not_fit_the_view() -> None:
     (event,) = events_of(line("BOOKMARK", {"metadata": {"resourceVersion": "5"}}), Pod)
 
     assert event.object == {"metadata": {"resourceVersion": "5"}}
+
+
+def test_an_error_before_an_event_that_cannot_be_read_is_raised() -> None:
+    """Events are read one by one then; those before the error count."""
+    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+    lines = (
+        line("ADDED", {"metadata": {"name": "a", "resourceVersion": "1"}})
+        + line("ERROR", gone)
+        + b'{"type":"ADDED","object":7}\n'
+    )
+    events = events_of(lines, dict)
+
+    assert next(events).change is WatchEventType.ADDED
+    with pytest.raises(Gone, match="too old"):
+        next(events)

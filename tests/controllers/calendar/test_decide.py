@@ -128,6 +128,14 @@ def test_dates_and_requeue_over_time(
     )
 
 
+def test_a_day_that_the_clock_shows_again_is_awaited() -> None:
+    """In St John's the 29th began at 02:30 UTC, and after a minute clocks went back to 23:01 of the 28th."""
+    decision = at("2006-10-29T02:30:30Z", timeZone="America/St_Johns", dates=["2006-10-28"])
+
+    assert active_of(decision).status is ConditionStatus.FALSE
+    assert decision.requeue_at == parse_instant("2006-10-29T02:31:00Z")
+
+
 def test_default_time_zone_is_utc() -> None:
     """The condition has the effective time zone."""
     decision = at("2026-12-23T23:30:00Z", dates=["2026-12-24"])

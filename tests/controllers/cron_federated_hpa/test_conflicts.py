@@ -21,6 +21,7 @@ from tests.controllers.cron_federated_hpa.harness import (
 )
 
 from springtide.cluster.resources import Object
+from springtide.controllers.conflicts import ScaleTargetKey, autoscalers_among
 from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.simulator.scenario import Scenario, create, delete
 
@@ -148,3 +149,23 @@ def test_conflict_condition_follows_the_autoscalers_at_once() -> None:
     gone = scenario.at("20m", delete("HorizontalPodAutoscaler", "shop")).run("21m")
     assert condition(gone, "Unopposed")["status"] == "True"
     assert condition(gone, "Unopposed")["lastTransitionTime"] == "2026-06-05T08:20:00Z"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param(ScaleTargetKey("default", "autoscaling", HPA["kind"], "shop"), ["shop"], id="made-by-keda"),
+        pytest.param(ScaleTargetKey("default", "autoscaling", HPA["kind"], "other"), [], id="another-autoscaler"),
+        pytest.param(ScaleTargetKey("default", "apps", "Deployment", "shop"), ["shop"], id="the-target-of-it"),
+        pytest.param(ScaleTargetKey("default", "apps", "StatefulSet", "shop"), [], id="another-kind"),
+    ],
+)
+def test_autoscalers_of_a_target_are_found_among_objects(target: ScaleTargetKey, expected: list[str]) -> None:
+    """An autoscaler that KEDA has made is itself scaled by KEDA."""
+    items = [stored(autoscaler(**BY_KEDA))]
+
+    assert [one.name for one in autoscalers_among(items, target)] == expected
+
+
+def stored(item: Object) -> Object:
+    return {**item, "metadata": {"namespace": "default", **item["metadata"]}}

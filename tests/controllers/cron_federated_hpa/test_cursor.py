@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, cast
 
 import pytest
 
 from springtide.apis.meta.times import parse_instant
+from springtide.cluster.client import Mode
+from springtide.cluster.controller import Cached
+from springtide.cluster.resources import Key, Object, Resource
+from springtide.cluster.transport import Patch
 from springtide.controllers.cron_federated_hpa.cursor import (
+    ANNOTATION,
     ObjectAge,
     RuleProgress,
     RuleWindow,
@@ -16,6 +22,8 @@ from springtide.controllers.cron_federated_hpa.cursor import (
     timing_fingerprint,
     write_cursor,
 )
+from springtide.controllers.cron_federated_hpa.recorder import ExecutionRecorder
+from springtide.controllers.cron_federated_hpa.records import CronRecord, record_of
 
 CREATED, EDITED, HANDLED, NOW = 1_000, 5_000, 4_000, 9_000
 AGE = ObjectAge(CREATED, EDITED)
@@ -155,3 +163,69 @@ def test_time_from_which_firings_count(
     question = {"timing": SAME, "in_force": True, "recorded": None, "age": AGE, "now": NOW, **asked}
 
     assert rule_window(before, "up", **question) == expected
+
+
+class RecordedWrites:
+    """Stands for the context of a controller: the cache has one record, and writes are noted."""
+
+    mode = Mode.ACT
+
+    def __init__(self, cached: CronRecord | None) -> None:
+        self.cached = cached
+        self.written: list[Object] = []
+        self.client = self
+        self.events: Any = None
+
+    def store(self, cached: Cached) -> Any:
+        return {} if self.cached is None else {self.cached.origin.key: self.cached}
+
+    async def wait_for_object(self, key: Key) -> None:
+        """The cache shows all writes."""
+
+    async def patch(self, resource: Resource, patch: Patch, *, of: Any, because: str) -> None:
+        self.written.append(patch.body)
+
+
+@pytest.mark.parametrize(
+    ("cursor", "uid", "writes"),
+    [
+        pytest.param("", "u", 1, id="as-it-was-read"),
+        pytest.param('{"r":{"handled":"2030-01-01T00:00:00Z","timing":"x"}}', "u", 0, id="moved-by-another-writer"),
+        pytest.param("", "other", 0, id="another-object-of-the-same-name"),
+        pytest.param(None, "u", 0, id="deleted"),
+    ],
+)
+def test_progress_is_saved_only_over_the_cursor_that_was_read(cursor: str | None, uid: str, writes: int) -> None:
+    """A cursor that another writer has moved stays: its change enqueues the object again."""
+    metadata = {"name": "daily", "namespace": "default", "creationTimestamp": "2026-06-05T00:00:00Z"}
+    read = record_of({"metadata": {**metadata, "uid": "u", "resourceVersion": "1"}, "spec": {}})
+    annotations = {"annotations": {ANNOTATION: cursor}} if cursor else {}
+    cached = None
+    if cursor is not None:
+        cached = record_of({"metadata": {**metadata, **annotations, "uid": uid, "resourceVersion": "2"}, "spec": {}})
+    context = RecordedWrites(cached)
+    recorder = ExecutionRecorder(cast("Any", context), cast("Any", None), cast("Any", None))
+
+    asyncio.run(recorder.save_progress(read.origin.key, read, {"r": RuleProgress(0, "x", in_force=True)}))
+
+    assert len(context.written) == writes
+
+
+def test_progress_that_is_saved_already_is_not_written() -> None:
+    """Between two firings nothing is written."""
+    progress = {"r": RuleProgress(0, "x", in_force=True)}
+    metadata = {
+        "name": "daily",
+        "namespace": "default",
+        "uid": "u",
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-06-05T00:00:00Z",
+        "annotations": {ANNOTATION: write_cursor(progress)},
+    }
+    read = record_of({"metadata": metadata, "spec": {}})
+    context = RecordedWrites(read)
+    recorder = ExecutionRecorder(cast("Any", context), cast("Any", None), cast("Any", None))
+
+    asyncio.run(recorder.save_progress(read.origin.key, read, progress))
+
+    assert context.written == []

@@ -23,8 +23,9 @@ from tests.controllers.cron_federated_hpa.harness import (
     writes,
 )
 
+from springtide.cluster.client import Client
 from springtide.cluster.errors import Conflict, Forbidden, Invalid, ServerError, TooManyRequests
-from springtide.cluster.resources import Object
+from springtide.cluster.resources import Object, Resource
 from springtide.controllers.cron_federated_hpa import CronFederatedHPAController
 from springtide.controllers.cron_federated_hpa.plan import RuleExecution
 from springtide.controllers.cron_federated_hpa.targets import ReplicaBounds, combine_bounds
@@ -315,3 +316,22 @@ def test_failed_firing_is_not_applied_to_a_recreated_target() -> None:
     assert changes(outcome, "Deployment", "replicas") == [("2026-06-05T09:30:00Z", 7)]
     assert [at for at, _ in successes(outcome, "r")] == ["2026-06-05T09:30:00Z"]
     assert [at for at, _ in failures(outcome, "r")] == [FIRES]
+
+
+@pytest.mark.parametrize(("replicas", "requests"), [(1, 1), (7, 0)])
+def test_a_target_that_has_the_replicas_already_is_not_written(
+    replicas: int, requests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The firing is recorded as applied all the same."""
+    sent: list[int] = []
+    scale = Client.scale
+
+    async def counted(self: Client, resource: Resource, replicas: int, *, of: Object, because: str) -> Object:
+        sent.append(replicas)
+        return await scale(self, resource, replicas, of=of, because=because)
+
+    monkeypatch.setattr(Client, "scale", counted)
+    outcome = cron_scenario(deployment(replicas=replicas), cron(rule("r", "30 8 * * *", 7))).run("1h")
+
+    assert sent == [7] * requests
+    assert successes(outcome, "r") == [("2026-06-05T08:30:00Z", "2026-06-05T08:30:00Z")]

@@ -23,6 +23,7 @@ from springtide.almanac.search_budget import limit_search
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.scheduled.producer import MetricsProducer, ScheduleSpec
 from springtide.apis.scheduled.schedule import schedule_findings
+from springtide.cluster.context import ControllerContext
 from springtide.cluster.resources import Object
 from springtide.controllers.metrics_producer import schedules
 from springtide.controllers.metrics_producer.compiled_spec import (
@@ -31,7 +32,9 @@ from springtide.controllers.metrics_producer.compiled_spec import (
     THOROUGH_BUDGET,
     compile_with_calendars,
 )
+from springtide.controllers.metrics_producer.reserved_capacity import ReservedCapacity
 from springtide.controllers.validated import validated
+from springtide.simulator.scenario import delete
 
 NOW = 1_780_000_000
 PLENTY = 10**9
@@ -222,3 +225,26 @@ def test_search_is_repeated_when_another_behavior_sets_the_value(monkeypatch: py
 
     assert writes_of(outcome)[-2:] == ["2026-10-25T00:59:00Z", "2026-10-25T01:00:00Z"]
     assert status_of(outcome)["scheduledCapacity"]["activeBehavior"] == "behaviors[0]"
+
+
+def test_deleted_producers_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users may create and delete producers with ever new calendars and groups of nodes."""
+    made: list[Any] = []
+    for kind in (schedules.Schedules, ReservedCapacity):
+
+        def noted(self: Any, context: ControllerContext, create: Any = kind.__init__) -> None:
+            create(self, context)
+            made.append(self)
+
+        monkeypatch.setattr(kind, "__init__", noted)
+    restricted = daily(3, "9", "17", name="day", calendars=[{"name": "launch"}])
+    objects = [
+        producer("web", schedule=schedule(restricted)),
+        producer("nodes", reservedCapacity={"nodeSelector": {"group": "a"}}),
+    ]
+    scenario = ProducerHarness().scenario("2026-06-01T08:00:00Z", *objects)
+    scenario.at("5m", delete("MetricsProducer", "web")).at("5m", delete("MetricsProducer", "nodes")).run("10m")
+
+    scheduled, reserved = made
+    assert (scheduled._users, scheduled._compiled, scheduled._states) == ({}, {}, {})
+    assert (reserved._users, reserved._labels, reserved._occupancy._totals) == ({}, {}, {})

@@ -182,6 +182,17 @@ def test_backoff_doubles_after_each_failure() -> None:
     assert cloud.observations == 6
 
 
+def test_an_edit_begins_with_the_shortest_backoff() -> None:
+    """The failures before the edit, after which the next try would come in minutes, do not count."""
+    cloud = FakeCloud({"pool": FakePool(3)}, observe_errors=[throttled() for _ in range(100)])
+    scenario = node_group_scenario(cloud, node_group(replicas=3))
+
+    scenario.at("200s", edit("ScalableNodeGroup", "workers", {"spec": {"replicas": 4}})).run("299s")
+
+    # At 0, 5, 15, 35, 75 and 155 s, and then at 200, 205, 215, 235 and 275 s.
+    assert cloud.observations == 11
+
+
 def test_permanently_refused_resize_is_retried_every_five_minutes() -> None:
     """A change of `replicas` is tried at once."""
     cloud = FakeCloud({"pool": FakePool(3)}, resize_errors=[denied() for _ in range(3)])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.simulator.behaviours.cluster import START, USER, Cluster, node, play, template, workload
 
 from springtide.apis.forecast import format_instant
+from springtide.apiserver.direct import DirectTransport
 from springtide.cluster.controller import Controller
-from springtide.cluster.errors import TooManyRequests
-from springtide.cluster.resources import NODES, PODS, Key, Object
+from springtide.cluster.errors import Forbidden, TooManyRequests
+from springtide.cluster.resources import NODES, PODS, Key, Object, Resource
+from springtide.cluster.transport import Patch, Write
 from springtide.simulator import behaviours
 from springtide.simulator.behaviours.autoscaling import HorizontalPodAutoscalers, MetricSteps, ScriptedMetrics
 from springtide.simulator.behaviours.autoscaling.controller import AUTOSCALERS
@@ -155,3 +159,29 @@ def test_an_autoscaler_without_a_target_reports_it() -> None:
         assert len([one for one in cluster.written if one.key == Key("default", "web")]) == before
 
     play(story, controllers=_EVERYBODY)
+
+
+class RefusedScales(DirectTransport):
+    """Refuses every write of a scale."""
+
+    async def patch(self, resource: Resource, key: Key, patch: Patch, write: Write, **options: Any) -> Object:
+        if options.get("subresource") == "scale":
+            raise Forbidden("not allowed to scale")
+        return await super().patch(resource, key, patch, write, **options)
+
+
+def test_an_autoscaler_that_may_not_scale_its_target_reports_it() -> None:
+    """The target keeps its size, and the condition has the reason of the API server."""
+
+    async def story(cluster: Cluster) -> None:
+        await _begin(cluster, 4)
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        cluster.create(AUTOSCALERS, {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 2}})
+        await cluster.passes(60)
+        assert cluster.get(DEPLOYMENTS, "web")["spec"]["replicas"] == 4
+        conditions = {one["type"]: one for one in cluster.get(AUTOSCALERS, "web")["status"]["conditions"]}
+        able = conditions["AbleToScale"]
+        assert (able["status"], able["reason"]) == ("False", "FailedUpdateScale")
+        assert able["message"].endswith("not allowed to scale")
+
+    play(story, controllers=_EVERYBODY, connect=RefusedScales)

@@ -17,6 +17,8 @@ from springtide.simulator.behaviours import stateful_sets as ordinals
 from springtide.simulator.behaviours.node_lifecycle import leaves_at, silent_at, wanted_taints
 from springtide.simulator.behaviours.ownership import (
     DELETION_COST,
+    TemplateRevision,
+    as_object,
     by_deletion_order,
     child_name,
     free_names,
@@ -24,8 +26,9 @@ from springtide.simulator.behaviours.ownership import (
     template_hash,
 )
 from springtide.simulator.behaviours.predicates import chooses, is_tolerated_by
-from springtide.simulator.behaviours.resources import selects
+from springtide.simulator.behaviours.resources import STATEFUL_SETS, selects
 from springtide.simulator.behaviours.settings import LOST, BehaviourSettings
+from springtide.simulator.behaviours.stateful_sets import StatefulSetShape, shape_of
 
 SPARED = live_pod("spared", uid="0")
 
@@ -258,3 +261,21 @@ def test_template_hashes_ignore_the_order_of_fields() -> None:
     assert template_hash({"a": 1, "b": 2}) == template_hash({"b": 2, "a": 1})
     assert template_hash({"a": 1}) != template_hash({"a": 2})
     assert template_hash({"a": 1}) != template_hash({"a": 1}, salt=1)
+
+
+def test_a_stateful_set_without_optional_fields_has_the_defaults_of_the_api() -> None:
+    """An object that was stored before a default existed has none of them."""
+    assert shape_of({"spec": {}}) == StatefulSetShape(
+        0, 1, ordered=True, rolling=True, partition=0, min_ready_seconds=0
+    )
+
+
+@pytest.mark.parametrize(("existing", "expected"), [([], 1), ([{"revision": 3}, {"revision": 2}], 4)])
+def test_revisions_are_numbered_from_one(existing: list[Object], expected: int) -> None:
+    """A new one gets the next number, also where earlier ones are gone."""
+    metadata = {"name": "db", "namespace": "default", "uid": "u"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", **stateful(1), "metadata": metadata}
+
+    made = as_object(owner, STATEFUL_SETS, TemplateRevision("db-1", {}), existing)
+
+    assert made["revision"] == expected

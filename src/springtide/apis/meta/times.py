@@ -188,13 +188,7 @@ class PatternSpec(View, kw_only=True):
 
     def parse(self) -> TimePattern:
         """Compile to a time pattern; raises `TimePatternError` for what `problems` reports as errors."""
-        return TimePattern.parse(
-            minutes=self.minutes,
-            hours=self.hours,
-            days=self.days,
-            months=self.months,
-            weekdays=self.weekdays,
-        )
+        return _pattern(self)
 
     def problems(self, context: ValidationContext) -> Iterator[Problem]:  # noqa: ARG002
         """Find values that never occur."""
@@ -311,6 +305,14 @@ def calendar_filters(
         for reference in references
         if reference.name in calendars
     ]
+
+
+@lru_cache(maxsize=256)
+def _pattern(spec: PatternSpec) -> TimePattern:
+    """Parse a pattern: each is read several times, and many objects have the same ones."""
+    return TimePattern.parse(
+        minutes=spec.minutes, hours=spec.hours, days=spec.days, months=spec.months, weekdays=spec.weekdays
+    )
 
 
 def _parsed(spec: PatternSpec) -> TimePattern | None:

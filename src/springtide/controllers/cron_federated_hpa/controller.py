@@ -9,6 +9,8 @@ times at which a calendar prevents a firing: the cursor goes past them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Controller, Permission, Result, Urgency, Watch
 from springtide.cluster.errors import ClusterError
@@ -19,6 +21,7 @@ from springtide.controllers import conflicts
 from springtide.controllers.calendar.state import PERMISSIONS as CALENDAR_PERMISSIONS
 from springtide.controllers.calendar.state import Calendars
 from springtide.controllers.conflicts import BY_TARGET, AutoscalerRecord, ScaleTargetKey, ScaleTargets
+from springtide.controllers.cron_federated_hpa.cursor import write_cursor
 from springtide.controllers.cron_federated_hpa.decide import decide
 from springtide.controllers.cron_federated_hpa.evaluator import CronEvaluator
 from springtide.controllers.cron_federated_hpa.executor import CronMetrics, RuleExecutor
@@ -34,6 +37,7 @@ class CronFederatedHPAController(Controller):
 
     name = "cron-federated-hpa"
     independent = True
+    skips_own_writes = True
     scales = True
     workers = 32
     watches = (Watch(ALL_CRONS),)
@@ -86,11 +90,16 @@ class CronFederatedHPAController(Controller):
         evaluation = self._evaluator.evaluate(record, now)
         if evaluation.before is None:
             # First of all: an object that is edited before it has a cursor loses what was due until then.
-            await self._recorder.save_progress(key, record, evaluation.first_progress())
+            first = evaluation.first_progress()
+            await self._recorder.save_progress(key, record, first)
             latest = await self._recorder.latest(key, record)
             if latest is None:
                 return None
-            record, evaluation = latest, self._evaluator.evaluate(latest, now)
+            if latest.differs_only_in_cursor(record, write_cursor(first)):
+                evaluation = replace(evaluation, before=first)
+            else:
+                evaluation = self._evaluator.evaluate(latest, now)
+            record = latest
         decision = decide(evaluation, self._targets.autoscalers_of(record.target), self.context.default_zone)
         results, pending = await self._executor.execute(key, evaluation, decision, now)
         await self._recorder.record(key, record, evaluation, decision, results, now)

@@ -8,7 +8,7 @@ invalid rule does not affect the others; if the target or the object as a whole 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -67,6 +67,10 @@ class CronRecord:
             return Urgency.DUE
         observed = [one.get("observedGeneration") for one in status.get("conditions") or ()]
         return Urgency.LATER if self.cursor and self.generation in observed else Urgency.UNKNOWN
+
+    def differs_only_in_cursor(self, other: CronRecord, cursor: str) -> bool:
+        """Return whether a later record of an object is the other one with this cursor, and otherwise unchanged."""
+        return self.cursor == cursor and replace(self, origin=other.origin, cursor=other.cursor) == other
 
     def observed(self) -> Object:
         """Return the parts of the object that a write of its status needs."""

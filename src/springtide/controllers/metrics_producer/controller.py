@@ -36,6 +36,7 @@ class MetricsProducerController(Controller):
 
     name = "metrics-producer"
     independent = True
+    skips_own_writes = True
     watches = (
         Watch(ALL_PRODUCERS),
         Watch(ALL_NODES, keys=cache_only),
