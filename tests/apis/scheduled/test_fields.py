@@ -89,12 +89,15 @@ def test_kinds() -> None:
     described = {kind.kind: (kind.plural, [column.name for column in kind.versions[0].columns]) for kind in KINDS}
 
     assert described == {
-        "MetricsProducer": ("metricsproducers", ["current", "next", "next-time", "ready", "age", "Message"]),
+        "MetricsProducer": ("metricsproducers", ["current", "next", "next-time", "ready", "Paused", "age", "Message"]),
         "HorizontalAutoscaler": (
             "horizontalautoscalers",
-            ["min", "desired", "max", "ready", "last-scale-time", "age", "Message"],
+            ["min", "desired", "max", "ready", "last-scale-time", "Paused", "age", "Message"],
         ),
-        "ScalableNodeGroup": ("scalablenodegroups", ["desired", "current", "type", "ready", "age", "Message"]),
+        "ScalableNodeGroup": (
+            "scalablenodegroups",
+            ["desired", "current", "type", "ready", "Paused", "age", "Message"],
+        ),
     }
 
 
