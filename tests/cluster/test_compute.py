@@ -114,6 +114,18 @@ def test_a_call_beyond_its_time_is_ended_and_others_go_on() -> None:
     assert isolated(story, seconds=0.3) == 3
 
 
+def test_a_call_beyond_its_cpu_time_is_ended_and_others_go_on() -> None:
+    """Also one that never returns to the interpreter; time in which it waits does not count."""
+
+    async def story(compute: LiveCompute) -> int:
+        with pytest.raises(ComputeLimitExceeded, match=r"more than 0\.2 s of CPU time"):
+            await compute.run_limited(re.fullmatch, "(a|a)*b", "a" * 60, cost=0, cpu=0.2)
+        await compute.run_limited(time.sleep, 0.3, cost=0, cpu=0.2)
+        return await compute.run_limited(abs, -3, cost=0)
+
+    assert isolated(story, seconds=0.3) == 3
+
+
 def test_a_call_beyond_its_memory_fails() -> None:
     async def story(compute: LiveCompute) -> int:
         with pytest.raises(ComputeLimitExceeded, match="memory"):

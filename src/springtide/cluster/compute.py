@@ -45,8 +45,13 @@ class Compute(Protocol):
         """Run it; `cost` is the modelled time in seconds, which only a simulation uses."""
         ...
 
-    async def run_limited(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:
-        """Run it within limits; raises `ComputeLimitExceeded`, which a simulation never does."""
+    async def run_limited(
+        self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float, cpu: float | None = None
+    ) -> ComputeResult:
+        """Run it within limits, of which `cpu` seconds of CPU time may be one.
+
+        Raises `ComputeLimitExceeded`, which a simulation never does.
+        """
         ...
 
 
@@ -63,7 +68,13 @@ class InlineCompute:
             await self._clock.sleep(cost)
         return result
 
-    async def run_limited(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:
+    async def run_limited(
+        self,
+        function: Callable[[*Args], ComputeResult],
+        *args: *Args,
+        cost: float,
+        cpu: float | None = None,  # noqa: ARG002
+    ) -> ComputeResult:
         """Run it as any other: limits of time exist only in a live process."""
         return await self.run(function, *args, cost=cost)
 
@@ -94,13 +105,18 @@ class LiveCompute:
         """Run it in a thread, without a time limit."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
-    async def run_limited(self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float) -> ComputeResult:  # noqa: ARG002
+    async def run_limited(
+        self,
+        function: Callable[[*Args], ComputeResult],
+        *args: *Args,
+        cost: float,  # noqa: ARG002
+        cpu: float | None = None,
+    ) -> ComputeResult:
         """Run it in a child; a call that waits for a child does not use up its time."""
         request = pickle.dumps((function, args))
         loop = asyncio.get_running_loop()
-        answer: ComputeResult = await loop.run_in_executor(
-            self._waiters, self._call, str(getattr(function, "__module__", "")), request
-        )
+        module = str(getattr(function, "__module__", ""))
+        answer: ComputeResult = await loop.run_in_executor(self._waiters, self._call, module, request, cpu)
         return answer
 
     def close(self) -> None:
@@ -115,7 +131,7 @@ class LiveCompute:
                 self._idle.get_nowait().end()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _call(self, module: str, request: bytes) -> Any:
+    def _call(self, module: str, request: bytes, cpu: float | None) -> Any:
         try:
             child = self._idle.get_nowait()
         except Empty:
@@ -124,7 +140,7 @@ class LiveCompute:
         if self._closed:  # which may not have seen this child
             child.kill()
         try:
-            succeeded, value = child.call(module, request, self._seconds)
+            succeeded, value = child.call(module, request, self._seconds, cpu)
         except BaseException:
             child.end()
             raise
@@ -138,6 +154,8 @@ class LiveCompute:
 
 _START_SECONDS = 60.0
 """The time in which a child must have imported the module of a function; on a busy machine it takes seconds."""
+_BUSY = 20
+"""How many times as long as its limit of CPU time a call may take."""
 _CHILD_BYTES = 1 << 30
 """The address space of a child, of which the interpreter and its libraries take about a quarter."""
 
@@ -158,15 +176,19 @@ class _Child:
                 pass_fds=(theirs.fileno(),),
             )
 
-    def call(self, module: str, request: bytes, seconds: float) -> tuple[bool, Any]:
+    def call(self, module: str, request: bytes, seconds: float, cpu: float | None) -> tuple[bool, Any]:
         """Send a call; return whether it succeeded, and its result or exception."""
         try:
-            self._connection.send((module, request))
+            self._connection.send((module, request, cpu))
             self._await(_START_SECONDS, "importing its modules took")
             self._connection.recv()
-            self._await(seconds, "it took")
+            # On a busy machine, a second of CPU time takes many of wall time.
+            self._await(seconds if cpu is None else max(seconds, _BUSY * cpu), "it took")
             return pickle.loads(self._connection.recv_bytes())  # type: ignore[no-any-return]  # noqa: S301 - from a child
         except (EOFError, OSError) as failure:
+            with suppress(subprocess.TimeoutExpired):
+                if self._process.wait(1) == -signal.SIGPROF:
+                    raise ComputeLimitExceeded(f"it took more than {cpu:g} s of CPU time") from failure
             raise ComputeLimitExceeded(
                 "the process that computed it has ended: it may have needed too much memory"
             ) from failure
@@ -195,17 +217,23 @@ def serve_calls(number: int) -> None:
     connection: Connection[Any, Any] = Connection(number)
     with suppress(EOFError, OSError):
         while True:
-            module, request = connection.recv()
+            module, request, cpu = connection.recv()
             with suppress(ImportError):
                 importlib.import_module(module)
             connection.send("")
-            connection.send_bytes(_answer_of(request))
+            connection.send_bytes(_answer_of(request, cpu or 0.0))
 
 
-def _answer_of(request: bytes) -> bytes:
+def _answer_of(request: bytes, cpu: float) -> bytes:
     try:
         function, args = pickle.loads(request)  # noqa: S301 - from the parent
-        return pickle.dumps((True, function(*args)))
+        # The signal ends the process, also within a single step of the interpreter.
+        signal.setitimer(signal.ITIMER_PROF, cpu)
+        try:
+            value = function(*args)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        return pickle.dumps((True, value))
     except MemoryError:
         return pickle.dumps((False, ComputeLimitExceeded(f"it needs more than {_CHILD_BYTES >> 20} MiB of memory")))
     except Exception as failure:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from springtide.cluster.resources import Key, Resource, Selection
+from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.store import NO_INDEXES, whole_object
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class Cached:
         default_factory=lambda: NO_INDEXES, compare=False
     )
     """Indexes by name, each with the function that gives the values under which a record is found."""
+    trial: Callable[[Object, int, str], object] | None = field(default=None, compare=False)
+    """Computes of an item alone, at an instant and with a default zone, what records and reconciles compute; pure,
+    and importable by name. A large item is used only after this has run in a child: `springtide.cluster.trials`."""
 
 
 @dataclass(frozen=True, slots=True)

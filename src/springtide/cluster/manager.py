@@ -33,6 +33,7 @@ from springtide.cluster.runner import ControllerRunner, SharedRuntime
 from springtide.cluster.state import SharedStates, StateT, sources_of
 from springtide.cluster.store import Store
 from springtide.cluster.transport import ObjectVersion, Transport
+from springtide.cluster.trials import Trials
 
 NAMESPACE = "springtide-system"
 
@@ -100,6 +101,8 @@ class Manager:
         self._election = election or NoElection(clock)
         self._pause = GlobalPause(namespace)
         self._states = SharedStates(controllers, services)
+        self._compute = compute or InlineCompute(clock)
+        self._trials = Trials(self._compute, clock, default_zone=settings.default_zone)
         needed = _caches(controllers)
         watched = [cached for cached, _ in needed]
         # Pauses of single objects, by the cache of the controller that they pause.
@@ -118,13 +121,14 @@ class Manager:
             optional={cached for cached, _ in needed} - {cached for cached, optional in needed if not optional},
             random=random,
             settings=settings.reflector,
-            make_store=lambda cached: make_store(self._noting_pauses(cached)),
+            make_store=lambda cached: make_store(self._preparing(cached)),
         )
         self._states.bind(self._caches.stores)
+        self._trials.bind(self._caches.stores)
         runtime = SharedRuntime(
             transport=transport,
             clock=clock,
-            compute=compute or InlineCompute(clock),
+            compute=self._compute,
             pause=self._pause,
             backoff=settings.backoff,
             field_manager_prefix=settings.field_manager_prefix,
@@ -170,6 +174,7 @@ class Manager:
             await self._election.release()
         finally:
             self._caches.stop()
+            self._trials.stop()
             self._running = False
             self._stopped.set()
 
@@ -319,10 +324,10 @@ class Manager:
             return PausedObjects()
         return self._paused[kind.watches[0].cached]
 
-    def _noting_pauses(self, cached: Cached) -> Cached:
-        """Let the informer note the pause annotation of objects that can be paused when it makes their records."""
-        paused = self._paused.get(cached)
-        return replace(cached, record=paused.noting(cached.record)) if paused is not None else cached
+    def _preparing(self, cached: Cached) -> Cached:
+        """Let the informer try large objects, and note the pause annotation of those that can be paused."""
+        gated, paused = self._trials.gated(cached), self._paused.get(cached)
+        return replace(gated, record=paused.noting(gated.record)) if paused is not None else gated
 
     def _pause_changed(self, version: ObjectVersion) -> None:
         on = self._pause.on

@@ -66,7 +66,7 @@ class ControllerRunner:
         self._idle = asyncio.Event()
         self._idle.set()
         self._log = logging.getLogger(f"springtide.{kind.name}")
-        paused.listen(self._resumed)
+        paused.listen(self._enqueue)
         for watch in kind.watches:
             self._listen(watch)
         for read in kind.states:
@@ -220,6 +220,8 @@ class ControllerRunner:
         self._stores[watch.cached].listen(
             lambda delta: self._worker.changed(watch, delta) if self._worker is not None else None
         )
+        if watch is self.kind.watches[0]:
+            self._stores[watch.cached].listen_to_set_aside(self._enqueue)
 
     def _subscribe(self, read: Any) -> None:
         if not isinstance(read, StateWatch):
@@ -230,7 +232,7 @@ class ControllerRunner:
             lambda change: self._worker.state_changed(read, change) if self._worker is not None else None
         )
 
-    def _resumed(self, key: Key) -> None:
+    def _enqueue(self, key: Key) -> None:
         if self._worker is not None:
             self._worker.enqueue(key)
 

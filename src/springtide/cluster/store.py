@@ -5,7 +5,8 @@ reconnect, or a list from a server that lags behind, therefore changes nothing: 
 store's version is in it already, or the object was deleted since.
 
 An object of which no record can be made counts as absent until it changes, so that one invalid object does not hide all
-others of its kind. It is logged, and `unreadable` names it.
+others of its kind. It is logged, and `unreadable` names it. The function that makes records can also hold an object
+back (`ObjectHeldBack`), for a while or until it changes.
 
 Only the reflector writes. Records are shared: do not change them.
 """
@@ -77,6 +78,24 @@ class UnreadableObject:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class HeldBackObject(UnreadableObject):
+    """Replaces the record of an object of which none is made yet, or none at all, because that would cost too much."""
+
+    item: Any
+    """The object; only what a write of its status needs where it is set aside."""
+    set_aside: bool
+    """Whether it counts as absent until it changes; otherwise it is decided soon, and the former record stays."""
+
+
+class ObjectHeldBack(Exception):
+    """Raised by the function that makes records: none is made of this object now."""
+
+    def __init__(self, reason: str, item: Any, *, set_aside: bool) -> None:
+        super().__init__(reason)
+        self.held_back = HeldBackObject(reason, item, set_aside)
+
+
 class Delta(NamedTuple, Generic[R]):
     """One record that changed: added if there is no old one, deleted if there is no new one."""
 
@@ -115,6 +134,7 @@ class Store(Generic[R]):
         self._records: dict[Key, R] = {}
         self._indexes = {name: StoreIndex(values) for name, values in indexes.items()}
         self._order: list[Key] | None = None
+        self._aside_listeners: list[Callable[[Key], None]] = []
         self._listeners: list[Callable[[Delta[R]], None]] = []
         self._sync: list[asyncio.Future[None]] = []
         self._barriers: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -159,6 +179,16 @@ class Store(Generic[R]):
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    def listen_to_set_aside(self, listener: Callable[[Key], None]) -> Callable[[], None]:
+        """Call a function for every object that is set aside; gives the function that removes it."""
+        self._aside_listeners.append(listener)
+        return lambda: self._aside_listeners.remove(listener)
+
+    def set_aside(self, key: Key) -> HeldBackObject | None:
+        """Return what is left of an object that was set aside."""
+        held = self.unreadable.get(key)
+        return held if isinstance(held, HeldBackObject) and held.set_aside else None
+
     async def wait_synced(self) -> None:
         """Wait until the first complete list is in the store."""
         if not self.synced:
@@ -195,6 +225,8 @@ class Store(Generic[R]):
             if record is None:
                 msg = "its record is None, expected a value; a selector leaves objects out"
                 raise TypeError(msg)
+        except ObjectHeldBack as held:
+            return held.held_back
         except Exception as failure:
             log.exception("no record can be made of %s, which counts as absent until it changes", key_of(item))
             return UnreadableObject(f"{type(failure).__name__}: {failure}")
@@ -209,9 +241,13 @@ class Store(Generic[R]):
         if version < self.version:
             return
         self.unreadable = {key: record for key, record in records.items() if isinstance(record, UnreadableObject)}
-        self._replace(
-            {key: record for key, record in records.items() if not isinstance(record, UnreadableObject)}, version
-        )
+        usable = {key: record for key, record in records.items() if not isinstance(record, UnreadableObject)}
+        for key, record in self.unreadable.items():
+            if key in self._records and _is_undecided(record):
+                usable[key] = self._records[key]
+        self._replace(usable, version)
+        for key in self.unreadable:
+            self._notify_if_set_aside(key)
 
     def _replace(self, records: Mapping[Key, R], version: int) -> None:
         held = self._records
@@ -241,18 +277,39 @@ class Store(Generic[R]):
         if self.unreadable:
             self.unreadable.pop(key, None)
         if event.change is not WatchEventType.DELETED:
-            record = self.read(event.object)
-            if isinstance(record, UnreadableObject):
-                self.unreadable[key] = record
-            else:
-                new = record
-        if old == new:
-            self.advance(version)
-            return
-        delta = Delta(key, old, new)
-        self._put(delta)
+            new = self._usable(key, self.read(event.object), old)
+        if old != new:
+            self._put(Delta(key, old, new))
         self.advance(version)
-        self._notify((delta,))
+        if old != new:
+            self._notify((Delta(key, old, new),))
+        self._notify_if_set_aside(key)
+
+    def reread(self, key: Key) -> None:
+        """Make the record of an object that was held back, now that it is decided whether one is made."""
+        held = self.unreadable.get(key)
+        if not isinstance(held, HeldBackObject) or held.set_aside:
+            return
+        del self.unreadable[key]
+        old = self._records.get(key)
+        new = self._usable(key, self.read(held.item), old)
+        if old != new:
+            delta = Delta(key, old, new)
+            self._put(delta)
+            self._notify((delta,))
+        self._notify_if_set_aside(key)
+
+    def _usable(self, key: Key, record: R | UnreadableObject, old: R | None) -> R | None:
+        """Return the record that counts now: the former one while it is undecided whether a new one is made."""
+        if not isinstance(record, UnreadableObject):
+            return record
+        self.unreadable[key] = record
+        return old if _is_undecided(record) else None
+
+    def _notify_if_set_aside(self, key: Key) -> None:
+        if self.set_aside(key) is not None:
+            for listener in self._aside_listeners:
+                listener(key)
 
     def advance(self, version: int) -> None:
         """Note that the contents are current as of a version."""
@@ -285,6 +342,10 @@ class Store(Generic[R]):
         for delta in deltas:
             for listener in self._listeners:
                 _call(listener, delta)
+
+
+def _is_undecided(record: UnreadableObject) -> bool:
+    return isinstance(record, HeldBackObject) and not record.set_aside
 
 
 def _call(listener: Callable[[Delta[R]], None], delta: Delta[R]) -> None:

@@ -16,7 +16,7 @@ from springtide.cluster.clock import Clock, first_of
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import CLUSTER, Controller, SingletonController, Urgency, Watch, cache_only
 from springtide.cluster.errors import ApiError, ClusterError, Conflict, NotLeader, NotSent
-from springtide.cluster.events import normal
+from springtide.cluster.events import normal, warning
 from springtide.cluster.health import ControllerHealth, ReconcileMetrics, ReconcileOutcome
 from springtide.cluster.logs import log_subject
 from springtide.cluster.pausing import ANNOTATION, GlobalPause, PausedObjects
@@ -24,6 +24,7 @@ from springtide.cluster.resources import Key, Resource
 from springtide.cluster.state import StateWatch
 from springtide.cluster.store import Delta
 from springtide.cluster.transport import ObjectVersion
+from springtide.cluster.trials import too_costly
 from springtide.cluster.workqueue import QueueShutDown, WorkQueue
 
 CANCEL_GRACE = 5.0
@@ -88,6 +89,8 @@ class Worker:
                     urgency = self._urgency_of(key, record, now) if watch is self._watches[0] else Urgency.LATER
                     for each in self._keys_of(watch, key, (record,)):
                         keys[each] = min(keys.get(each, urgency), urgency)
+                if watch is self._watches[0]:
+                    keys |= dict.fromkeys((key for key in store.unreadable if store.set_aside(key)), Urgency.LATER)
         self._start(keys)
 
     def changed(self, watch: Watch, delta: Delta[Any]) -> None:
@@ -231,6 +234,7 @@ class Worker:
                 self._own_writes.pop(key, None)
                 self._delivered[key] = []
             result = await self._controller.reconcile(key, self._clock.now())
+            await self._report_set_aside(key)
         except NotLeader as failure:
             # The end of the term cancels this worker in a moment; if the lease is renewed after all, the key is there.
             outcome = ReconcileOutcome.NOT_SENT
@@ -275,6 +279,27 @@ class Worker:
             if began is not None:
                 self._metrics.reconciled(self._health.name, perf_counter() - began, outcome)
         return True
+
+    async def _report_set_aside(self, key: Key) -> None:
+        """Say in the status of an object that is too costly that it is set aside; the rest of the status stays."""
+        cached = self._watches[0].cached
+        held = self._context.store(cached).set_aside(key)
+        if held is None or held.item["metadata"].get("deletionTimestamp"):
+            return
+        condition = too_costly(held.reason)
+        status = held.item.get("status") or {}
+        changed = await self._context.client.apply_status(
+            cached.selection.resource,
+            {name: value for name, value in status.items() if name != "conditions"},
+            (condition,),
+            of=held.item,
+            now=self._clock.now(),
+            because=condition.message,
+            observes_generation=False,
+        )
+        if changed:
+            event = warning(condition.reason, condition.message)
+            self._context.events.record(cached.selection.resource, ObjectVersion.of(held.item), event)
 
     def _retry(self, key: Key, after: float | None = None) -> None:
         """Requeue a key after a failure: when the server has asked for it, else with backoff."""
@@ -367,6 +392,9 @@ class SingletonWorker(Worker):
 
     def _is_paused(self, key: Key) -> bool:  # noqa: ARG002
         return False
+
+    async def _report_set_aside(self, key: Key) -> None:
+        """Do nothing: no object is reconciled under the key of a singleton."""
 
 
 class BatchWindow:

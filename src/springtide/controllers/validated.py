@@ -46,6 +46,11 @@ def validated(item: Object, view: type[V], *, now: int, default_zone: str) -> Va
     return Validated(verdict.view if isinstance(verdict.view, view) else None, errors)
 
 
+def try_validation(item: Object, now: int, default_zone: str) -> None:
+    """Validate an object in its trial; for kinds of which no more is computed from the object alone."""
+    validated(item, View, now=now, default_zone=default_zone)
+
+
 def problem_message(problem: Problem) -> str:
     """Write a problem as part of a sentence: path, message and hint."""
     hint = f" ({problem.hint})" if problem.hint else ""

@@ -240,7 +240,9 @@ class RecordingCompute:
         self.made.append("thread")
         return function(*args)
 
-    async def run_limited(self, function: Callable[[*Args], T], *args: *Args, cost: float) -> T:
+    async def run_limited(
+        self, function: Callable[[*Args], T], *args: *Args, cost: float, cpu: float | None = None
+    ) -> T:
         self.made.append("limited")
         return function(*args)
 

@@ -9,9 +9,12 @@ from tests.controllers.explained import GRANT, MONDAY, PEAK, WEB, explained, loa
 
 from springtide.apis.meta.times import parse_instant
 from springtide.apis.scheduled.producer import MetricsProducer
-from springtide.controllers.metrics_producer.compiled_spec import QUICK_BUDGET, compile_with_calendars
-from springtide.controllers.metrics_producer.decide import (
+from springtide.controllers.metrics_producer.compiled_spec import (
     LISTED_CHANGES,
+    QUICK_BUDGET,
+    compile_with_calendars,
+)
+from springtide.controllers.metrics_producer.decide import (
     decide_invalid,
     decide_queue_length,
     decide_schedule,

@@ -13,7 +13,7 @@ from springtide.controllers.calendar.decide import decide
 from springtide.controllers.calendar.state import CALENDARS
 from springtide.controllers.decision import warning_for
 
-_CALENDARS = Cached(Selection(CALENDARS))
+_CALENDARS = Cached(Selection(CALENDARS), trial=decide)
 
 
 class CalendarController(Controller):

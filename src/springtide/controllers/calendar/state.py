@@ -14,6 +14,7 @@ from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.state import SharedState
 from springtide.cluster.store import Delta
+from springtide.controllers.calendar.decide import decide
 
 CALENDARS = Resource("springtide.dev", "v1alpha1", "calendars", "Calendar", namespaced=False)
 PERMISSIONS = (Permission(CALENDARS, ("get", "list", "watch")),)
@@ -48,7 +49,7 @@ def compiled_calendar(item: Object) -> CompiledCalendar:
     return CompiledCalendar(item["metadata"]["name"], item.get("spec"), compiled)
 
 
-ALL_CALENDARS = Cached(Selection(CALENDARS), record=compiled_calendar)
+ALL_CALENDARS = Cached(Selection(CALENDARS), record=compiled_calendar, trial=decide)
 
 
 class Calendars(SharedState[str]):

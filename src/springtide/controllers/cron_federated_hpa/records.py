@@ -145,6 +145,14 @@ def _mappings(value: Any) -> list[Any]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
+def _try(item: Object, now: int, default_zone: str) -> None:
+    """Compile the spec of an object, and find the firings of its rules."""
+    for rule in compile_cron(record_of(item), default_zone).rules:
+        firings = rule.firings(default_zone, {})
+        firings.at_or_before(now)
+        firings.after(now)
+
+
 def _targets(record: CronRecord) -> tuple[ScaleTargetKey, ...]:
     return () if record.target is None else (record.target,)
 
@@ -153,6 +161,7 @@ ALL_CRONS = Cached(
     Selection(CRON_FEDERATED_HPAS),
     record=record_of,
     indexes={BY_TARGET: _targets, BY_CALENDAR: lambda record: record.calendars},
+    trial=_try,
 )
 
 

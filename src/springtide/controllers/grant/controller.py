@@ -11,8 +11,9 @@ from springtide.cluster.resources import Key, Selection
 from springtide.controllers.decision import warning_for
 from springtide.controllers.grant.decide import decide
 from springtide.controllers.grant.state import GRANTS
+from springtide.controllers.validated import try_validation
 
-_GRANTS = Cached(Selection(GRANTS))
+_GRANTS = Cached(Selection(GRANTS), trial=try_validation)
 
 
 class GrantController(Controller):

@@ -10,7 +10,7 @@ from springtide.cluster.controller import Cached, Permission
 from springtide.cluster.resources import Object, Resource, Selection
 from springtide.cluster.state import SharedState
 from springtide.cluster.store import Delta
-from springtide.controllers.validated import validated
+from springtide.controllers.validated import try_validation, validated
 
 GRANTS = Resource("springtide.dev", "v1alpha1", "grants", "Grant", namespaced=False)
 PERMISSIONS = (Permission(GRANTS, ("get", "list", "watch")),)
@@ -36,7 +36,7 @@ def _record(grant: Object) -> _GrantRecord:
     return _GrantRecord(sound.spec if sound is not None else None)
 
 
-ALL_GRANTS = Cached(Selection(GRANTS), record=_record)
+ALL_GRANTS = Cached(Selection(GRANTS), record=_record, trial=try_validation)
 
 
 class Grants(SharedState[None]):

@@ -13,6 +13,7 @@ from springtide.apis.scheduled.autoscaler import (
     is_proportional,
     sources_of,
 )
+from springtide.apis.scheduled.promql import MAX_QUERY
 from springtide.apis.springtide.grants import GrantedResource
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
@@ -110,5 +111,5 @@ def _queries(autoscaler: Object) -> Iterator[str]:
         return  # validation refuses it, so nothing is read
     for metric in metrics:
         query = (metric.get("prometheus") or {}).get("query")
-        if query:
+        if query and len(query) <= MAX_QUERY:
             yield query

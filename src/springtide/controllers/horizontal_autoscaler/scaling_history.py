@@ -17,10 +17,10 @@ from springtide.apis.scheduled.autoscaler import HorizontalAutoscaler
 from springtide.cluster.controller import Cached
 from springtide.cluster.resources import Key, Object, Selection
 from springtide.controllers.conflicts import HORIZONTAL_AUTOSCALERS
-from springtide.controllers.validated import Validated, validated
+from springtide.controllers.validated import Validated, try_validation, validated
 from springtide.scaling import RecommendationSteps, ReplicaChanges, ReplicaHistory
 
-ALL_AUTOSCALERS = Cached(Selection(HORIZONTAL_AUTOSCALERS))
+ALL_AUTOSCALERS = Cached(Selection(HORIZONTAL_AUTOSCALERS), trial=try_validation)
 
 LONGEST_GAP = 180
 """Seconds without a reconcile after which recommendations are forgotten: what the metrics recommended is not known."""

@@ -16,6 +16,8 @@ from springtide.controllers.calendar.state import CompiledCalendar
 
 CalendarsUsed: TypeAlias = tuple[tuple[str, CompiledCalendar | None], ...]
 """Calendars by name; None where there is none of that name."""
+LISTED_CHANGES = 5
+"""How many upcoming changes the status lists."""
 QUICK_BUDGET = 10_000
 """Search steps that a reconcile may take: some milliseconds, and far more than usual schedules need."""
 THOROUGH_BUDGET = 2_000_000

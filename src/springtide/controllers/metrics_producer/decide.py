@@ -29,8 +29,6 @@ SOURCES = ("pendingCapacity", "queue", "reservedCapacity", "scheduledCapacity")
 """The fields of a status, one for each source; an object has only the one of its own source."""
 SCHEDULE_METRICS = ("karpenter_scheduled_capacity", "karpenter_scheduled_replicas_value")
 """The names that the design and the first implementation gave to the same value."""
-LISTED_CHANGES = 5
-"""How many upcoming changes the status lists."""
 QUEUE_PERIOD = 15
 """Seconds between two reads of a queue."""
 LONGEST_PAUSE = 240

@@ -22,11 +22,12 @@ from springtide.controllers.explanation import (
     instant_of,
 )
 from springtide.controllers.metrics_producer.compiled_spec import (
+    LISTED_CHANGES,
     THOROUGH_BUDGET,
     calendars_used,
     compile_with_calendars,
 )
-from springtide.controllers.metrics_producer.decide import LISTED_CHANGES, decide_schedule, replica_count
+from springtide.controllers.metrics_producer.decide import decide_schedule, replica_count
 
 _LISTED = 5
 _WEEK = 7 * 86_400

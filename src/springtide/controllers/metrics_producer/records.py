@@ -11,9 +11,12 @@ from typing import Any
 import msgspec
 
 from springtide.apis.meta.times import parse_instant
+from springtide.apis.scheduled.producer import MetricsProducer
 from springtide.apis.validation import ANNOTATION
 from springtide.cluster.controller import Cached, Urgency
 from springtide.cluster.resources import Key, Object, Resource, Selection
+from springtide.controllers.metrics_producer.compiled_spec import LISTED_CHANGES, QUICK_BUDGET, compile_with_calendars
+from springtide.controllers.validated import validated
 from springtide.metrics.series import HELP
 
 METRICS_PRODUCERS = Resource("autoscaling.karpenter.sh", "v1alpha1", "metricsproducers", "MetricsProducer")
@@ -93,8 +96,16 @@ def _record(item: Any) -> ProducerRecord:
     )
 
 
+def _try(item: Object, now: int, default_zone: str) -> None:
+    """Validate a producer, and find the state of its schedule."""
+    verdict = validated(_record(item).as_read(), MetricsProducer, now=now, default_zone=default_zone)
+    schedule = verdict.sound.spec.schedule if verdict.sound is not None else None
+    if schedule is not None:
+        compile_with_calendars(schedule, default_zone, ()).at(now, LISTED_CHANGES, QUICK_BUDGET)
+
+
 _EMPTY_STATUS = b"{}"
-ALL_PRODUCERS = Cached(Selection(METRICS_PRODUCERS), record=_record)
+ALL_PRODUCERS = Cached(Selection(METRICS_PRODUCERS), record=_record, trial=_try)
 
 
 _PREFIXES = {

@@ -24,6 +24,7 @@ from springtide.cluster.resources import Key, Object
 from springtide.controllers.calendar.state import Calendars
 from springtide.controllers.decision import Decision
 from springtide.controllers.metrics_producer.compiled_spec import (
+    LISTED_CHANGES,
     QUICK_BUDGET,
     THOROUGH_BUDGET,
     CalendarsUsed,
@@ -32,7 +33,7 @@ from springtide.controllers.metrics_producer.compiled_spec import (
     calendars_used,
     compile_with_calendars,
 )
-from springtide.controllers.metrics_producer.decide import LISTED_CHANGES, SeriesAction, decide_schedule
+from springtide.controllers.metrics_producer.decide import SeriesAction, decide_schedule
 from springtide.controllers.metrics_producer.records import ProducerRecord, WrittenProducer
 
 S = TypeVar("S", bound=Hashable)

@@ -23,11 +23,11 @@ from springtide.controllers.scalable_node_group.ownership import (
     owner_of_group,
     younger_objects,
 )
-from springtide.controllers.validated import Validated, validated
+from springtide.controllers.validated import Validated, try_validation, validated
 
 SCALABLE_NODE_GROUPS = Resource("autoscaling.karpenter.sh", "v1alpha1", "scalablenodegroups", "ScalableNodeGroup")
 
-ALL_NODE_GROUPS = Cached(Selection(SCALABLE_NODE_GROUPS), indexes={BY_GROUP: group_index})
+ALL_NODE_GROUPS = Cached(Selection(SCALABLE_NODE_GROUPS), indexes={BY_GROUP: group_index}, trial=try_validation)
 
 
 class GroupRequests:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from springtide.apis.forecast import format_instant
 from springtide.apis.meta.times import parse_instant
 from springtide.cluster.client import Mode
+from springtide.cluster.compute import Compute, InlineCompute
 from springtide.cluster.context import NO_SERVICES, Services
 from springtide.cluster.controller import Cached, Controller
 from springtide.cluster.leader_election import LeaderElector
@@ -85,10 +86,15 @@ class _Replicas:
     mode: Mode
     default_zone: str
     services: Callable[[ProcessRun], Services]
+    compute: Callable[[ProcessRun], Compute]
 
 
 def _no_services(run: ProcessRun) -> Services:  # noqa: ARG001
     return NO_SERVICES
+
+
+def _inline(run: ProcessRun) -> Compute:
+    return InlineCompute(run.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +127,13 @@ class Scenario:
         mode: Mode = Mode.ACT,
         default_zone: str = "UTC",
         services: Callable[[ProcessRun], Services] = _no_services,
+        compute: Callable[[ProcessRun], Compute] = _inline,
     ) -> Scenario:
         """Run controllers in a number of processes (`springtide-0`, …); several elect a leader.
 
-        `services` creates the services of a process at each of its starts.
+        `services` and `compute` create what a process has of these at each of its starts.
         """
-        group = _Replicas(controllers, name, replicas, mode, default_zone, services)
+        group = _Replicas(controllers, name, replicas, mode, default_zone, services, compute)
         return replace(self, replicas=(*self.replicas, group))
 
     def running_program(self, name: str, main: Main) -> Scenario:
@@ -265,6 +272,7 @@ def _managing(world: World, group: _Replicas, invariants: list[Invariant]) -> Ma
             election=elected,
             mode=group.mode,
             settings=replace(_settings(world), default_zone=group.default_zone),
+            compute=group.compute(run),
             make_store=make_store,
             services=group.services(run),
         ).run()
