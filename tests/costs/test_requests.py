@@ -61,10 +61,11 @@ NAMES = sorted({*read_names(), *(("header", f"x-remote-{name}") for name in ("us
 
 
 async def ask(app: ASGIApp, method: str, path: str, query: str, headers: dict[str, str], body: bytes) -> None:
-    """Send one request to a server."""
+    """Send one request to a server, and disconnect, which ends a watch."""
+    messages = iter(({"type": "http.request", "body": body, "more_body": False},))
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
+        return next(messages, {"type": "http.disconnect"})
 
     async def send(message: Any) -> None:
         assert message["type"] != "http.response.start" or message["status"] != 500, path
