@@ -15,7 +15,7 @@ IMAGE_PYTHON ?= $(shell for each in python$(IMAGE_VERSION) "$$HOME"/.pyenv/versi
 PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint $(CONSTRAINTS) --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-apiserver test-image test-bounds check format crds chart requirements audit mutants bench soak e2e clean
+.PHONY: help run test test-exhaustive test-image test-bounds check format crds chart requirements audit mutants bench soak e2e clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -36,11 +36,11 @@ run: $(VENV)/.installed ## Run the embedded cluster with all controllers and the
 	@# With job control, Ctrl-C in a terminal reaches the cluster and not make, which would call it an error.
 	@if [ -t 0 ]; then set -m; fi; $(BIN)/springtide up examples/*.yaml $(if $(KUBECONFIG_FILE),--kubeconfig $(KUBECONFIG_FILE)) $(UP_FLAGS)
 
-test: $(VENV)/.installed ## Run the tests that need no network and no Go, and a sample of those of the API server (minutes)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e and not apiserver"
+test: $(VENV)/.installed ## Run the tests that need no network and no Go, with a sample of the exhaustive ones (minutes)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e and not exhaustive"
 
-test-apiserver: $(VENV)/.installed ## Run all tests of the API server, the conformance suite included
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e" tests/apiserver tests/conformance
+test-exhaustive: $(VENV)/.installed ## Run all tests of the API server, of conformance, and of what long inputs cost
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak and not e2e" tests/apiserver tests/conformance tests/costs
 
 test-image: ## Run `make test` on the Python of the image, where it is installed (IMAGE_PYTHON=...)
 	@if [ -z "$(IMAGE_PYTHON)" ]; then echo "There is no Python $(IMAGE_VERSION) here, which the image has: install it, or name it with IMAGE_PYTHON=..."; exit 1; fi

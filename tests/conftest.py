@@ -1,4 +1,4 @@
-"""Settings of all tests: Hypothesis profiles, and which tests of the API server `make test` runs."""
+"""Settings of all tests: Hypothesis profiles, and which tests of exhaustive tables `make test` runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ settings.register_profile("test", deadline=None, derandomize=True, suppress_heal
 settings.register_profile("soak", deadline=None, max_examples=5000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
-_EXHAUSTIVE = tuple(Path(__file__).with_name(name) for name in ("apiserver", "conformance"))
+_EXHAUSTIVE = tuple(Path(__file__).with_name(name) for name in ("apiserver", "conformance", "costs"))
 _SAMPLED = 7
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the API server that `make test` leaves out: it runs the first of every seven in each file."""
+    """Mark the tests that `make test` leaves out of exhaustive tables: it runs every seventh in each file."""
     seen: Counter[Path] = Counter()
     for item in items:
         if any(folder in item.path.parents for folder in _EXHAUSTIVE):
             if seen[item.path] % _SAMPLED:
-                item.add_marker("apiserver")
+                item.add_marker("exhaustive")
             seen[item.path] += 1

@@ -188,7 +188,7 @@ def test_mutants_are_run_and_survivors_found(tmp_path: Path) -> None:
     (package / "rules.py").write_text(RULES)
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_rules.py").write_text(TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = soak\n e2e\n apiserver\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = soak\n e2e\n exhaustive\n")
     driver = tmp_path / "driver.py"
     driver.write_text(DRIVER)
     paths = f"{tmp_path / 'src'}:{ROOT}"

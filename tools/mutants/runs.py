@@ -32,7 +32,7 @@ from typing import Any
 import pytest
 from tools.mutants.operators import Mutant, own_lines
 
-OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not soak and not e2e and not apiserver", "-s")
+OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not soak and not e2e and not exhaustive", "-s")
 _NEEDS_IMPORT = 77
 """The exit code of a copy that cannot replace the code of a function."""
 _PROBE = "__springtide_mutant_reached__"
