@@ -12,6 +12,10 @@ from springtide.scaling import (
     DirectionLimits,
     PolicySelect,
     ProjectionRules,
+    ProjectionStart,
+    RecommendationSteps,
+    ReplicaChanges,
+    ReplicaHistory,
     ScalingBehavior,
     ScalingBounds,
     ScalingTolerance,
@@ -31,13 +35,14 @@ def moves(
     down: DirectionLimits = AT_ONCE,
     tolerance: Fraction = Fraction(0),
     highest: bool = False,
+    start: ProjectionStart | None = None,
 ) -> list[tuple[int, int, int]]:
     """List seconds since the beginning, replicas and recommendation of each evaluation."""
     rules = ProjectionRules(
         ScalingBounds(*bounds), ScalingBehavior(up, down), ScalingTolerance(up=tolerance, down=tolerance), highest
     )
     given = [(BEGIN + at, tuple(Fraction(value) for value in each)) for at, each in values]
-    return [(step.at - BEGIN, step.replicas, step.recommended) for step in projected_moves(given, rules)]
+    return [(step.at - BEGIN, step.replicas, step.recommended) for step in projected_moves(given, rules, start)]
 
 
 def test_replicas_are_recommended_and_within_bounds() -> None:
@@ -92,3 +97,40 @@ def test_fractions_are_rounded_up() -> None:
     rules = ProjectionRules(ScalingBounds(0, 9), ScalingBehavior(AT_ONCE, AT_ONCE), ScalingTolerance())
     (step,) = projected_moves([(BEGIN, (Fraction(7, 3),))], rules)
     assert (step.replicas, step.waited) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        pytest.param(ReplicaHistory(), [(0, 5, 2), (300, 2, 2)], id="nothing-is-known-of-the-window"),
+        pytest.param(
+            ReplicaHistory(RecommendationSteps(((BEGIN - 900, 9), (BEGIN - 100, 2)))),
+            [(0, 5, 2), (200, 2, 2)],
+            id="the-window-has-begun",
+        ),
+        pytest.param(ReplicaHistory(RecommendationSteps(((BEGIN - 900, 2),))), [(0, 2, 2)], id="the-window-is-over"),
+    ],
+)
+def test_it_begins_with_given_replicas_and_a_given_past(
+    history: ReplicaHistory, expected: list[tuple[int, int, int]]
+) -> None:
+    assert moves([(0, (2,))], down=DirectionLimits(300), start=ProjectionStart(5, history)) == expected
+
+
+def test_changes_before_the_start_count_against_policies() -> None:
+    up = DirectionLimits(0, PolicySelect.MAX, (ChangePolicy(4, 600),))
+    start = ProjectionStart(6, ReplicaHistory(changes=ReplicaChanges(((BEGIN - 100, 3),))))
+    assert moves([(0, (20,))], up=up, start=start, bounds=(0, 9)) == [(0, 7, 20), (500, 9, 20)]
+
+
+def test_replicas_that_a_policy_allows_may_be_within_the_tolerance() -> None:
+    """The next evaluation recommends them, which begins a window before the policy allows more."""
+    up = DirectionLimits(600, PolicySelect.MAX, (ChangePolicy(3, 1800),))
+    start = ProjectionStart(5, ReplicaHistory(RecommendationSteps(((BEGIN - 900, 9),))))
+    found = moves([(0, (9,)), (300, (12,))], up=up, tolerance=Fraction(1, 5), start=start)
+    assert found == [(0, 8, 9), (15, 8, 8), (300, 8, 12), (1800, 11, 12), (1815, 11, 11)]
+
+
+def test_of_two_metrics_the_one_for_scaling_down_counts_in_the_next_evaluation() -> None:
+    least = DirectionLimits(0, PolicySelect.MIN)
+    assert moves([(0, (5, 5)), (60, (8, 2))], down=least) == [(0, 5, 5), (60, 8, 8), (75, 2, 2)]

@@ -141,6 +141,20 @@ def test_black_friday_comes_as_it_is_forecast(follower: dict[str, Any], within: 
     assert differences(expected, found, within) == []
 
 
+def test_two_schedules_come_as_forecast_where_each_direction_selects_another() -> None:
+    """The highest counts on the way up, and the lowest in the next evaluation, 15 seconds later."""
+    behavior = {"scaleDown": {"selectPolicy": "Min", "stabilizationWindowSeconds": 0}}
+    other = producer(5, [(180, 420, 2)])
+    other["metadata"]["name"] = "other"
+    follower = autoscaler(1, 30, 1, behavior)
+    metric = follower["spec"]["metrics"][0]["prometheus"]
+    follower["spec"]["metrics"].append({"prometheus": {**metric, "query": QUERY.replace("web", "other")}})
+    objects = (producer(4, [(60, 300, 8)]), other, follower, deployment(5))
+    expected, found = forecast(*objects), simulated(*objects)
+    assert expected.changes(BEGIN, BEGIN + HOURS * 3600)
+    assert differences(expected, found, 2) == []
+
+
 @pytest.mark.parametrize(
     ("behavior", "replicas"),
     [

@@ -22,7 +22,13 @@ from springtide.scaling.behavior import (
     move_as_recommended,
     stabilize,
 )
-from springtide.scaling.projection import ProjectedMove, ProjectionRules, projected_moves
+from springtide.scaling.projection import (
+    EVALUATION_PERIOD,
+    ProjectedMove,
+    ProjectionRules,
+    ProjectionStart,
+    projected_moves,
+)
 from springtide.scaling.recommendations import (
     MOST,
     CombinedRecommendation,
@@ -36,6 +42,7 @@ from springtide.scaling.recommendations import (
 
 __all__ = [
     "DOWN_WINDOW",
+    "EVALUATION_PERIOD",
     "MOST",
     "UP_WINDOW",
     "ChangePolicy",
@@ -44,6 +51,7 @@ __all__ = [
     "PolicySelect",
     "ProjectedMove",
     "ProjectionRules",
+    "ProjectionStart",
     "RecommendationSteps",
     "ReplicaChanges",
     "ReplicaHistory",

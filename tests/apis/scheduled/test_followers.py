@@ -309,6 +309,18 @@ def test_the_schedule_is_beside_the_replicas_on_the_same_scale() -> None:
     ]
 
 
+def test_every_step_that_policies_allow_has_its_reason() -> None:
+    policy = "{scaleUp: {policies: [{type: Count, value: 4, periodSeconds: 600}]}}"
+    found = forecast(SALE, behavior(policy).replace("s: 3", "s: 12"))
+    assert found is not None
+    start = "behaviour `black-friday` starts (06:00 Europe/Berlin)"
+    assert [change.because for change in found.lanes[0].changes[:3]] == [
+        f"{start}; the policies of scaleUp allow no more at once",
+        f"{start}; the policies of scaleUp allow no more at once",
+        f"{start}; once the policies of scaleUp allow it; 20 are asked for, cut to maxReplicas 12",
+    ]
+
+
 def test_the_next_change_may_be_beyond_the_forecast() -> None:
     found = forecast(SALE, WEB, start=NOW - 86400 * 30, days=1, always=True)
     assert found is not None
@@ -321,6 +333,10 @@ def test_a_forecast_can_begin_in_the_middle_of_a_window() -> None:
     """The window for scaling down has begun before the forecast does."""
     found = forecast(SALE, WEB, start=parse_instant("2026-11-27T21:02:00Z"), days=1, always=True)
     assert levels(found)["replicas"] == [("", 3), ("27T21:05", 2)]
+    assert found is not None
+    assert found.lanes[0].because == (
+        "no behaviour is active: the default of 2 (22:02 Europe/Berlin); limited by the stabilization window of 300 s"
+    )
 
 
 def test_bounds_that_are_not_reached_are_not_drawn() -> None:

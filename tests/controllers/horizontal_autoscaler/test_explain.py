@@ -107,11 +107,11 @@ def test_limiting_condition_is_listed_with_its_end(
 def test_next_changes_follow_the_schedule_within_the_bounds() -> None:
     explanation = explained(WEB, PEAK, status=STATUS, at="2026-11-16T10:00:00Z")
     assert [(one.value, one.because) for one in explanation.next[:2]] == [
-        (8, "behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds"),
+        (8, "behaviour `lunch` starts (12:00 Europe/Berlin); 9 are asked for, cut to maxReplicas 8"),
         (
             6,
-            "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues,"
-            " delayed by the stabilization window of scaleDown",
+            "window of behaviour `lunch` over (14:00 Europe/Berlin): behaviour `day` continues;"
+            " after the stabilization window of 300 s",
         ),
     ]
     assert format_instant(explanation.next[1].at) == "2026-11-16T13:05:00Z"
@@ -243,19 +243,20 @@ BOTH = (
                 (
                     "11:00",
                     8,
-                    "MetricsProducer `peak`: behaviour `lunch` starts (12:00 Europe/Berlin), 9 cut to the bounds",
+                    "MetricsProducer `peak`: behaviour `lunch` starts (12:00 Europe/Berlin);"
+                    " 9 are asked for, cut to maxReplicas 8",
                 ),
                 (
                     "13:05",
                     7,
                     "MetricsProducer `peak`: window of behaviour `lunch` over (14:00 Europe/Berlin):"
-                    " behaviour `day` continues, delayed by the stabilization window of scaleDown",
+                    " behaviour `day` continues; after the stabilization window of 300 s",
                 ),
                 (
                     "14:05",
                     6,
                     "MetricsProducer `early`: window of behaviour `shift` over (15:00 Europe/Berlin):"
-                    " back to the default of 1, delayed by the stabilization window of scaleDown",
+                    " back to the default of 1; after the stabilization window of 300 s",
                 ),
             ],
             id="the highest counts",
@@ -268,13 +269,13 @@ BOTH = (
                     "13:05",
                     6,
                     "MetricsProducer `peak`: window of behaviour `lunch` over (14:00 Europe/Berlin):"
-                    " behaviour `day` continues, delayed by the stabilization window of scaleDown",
+                    " behaviour `day` continues; after the stabilization window of 300 s",
                 ),
                 (
                     "14:05",
                     1,
                     "MetricsProducer `early`: window of behaviour `shift` over (15:00 Europe/Berlin):"
-                    " back to the default of 1, delayed by the stabilization window of scaleDown",
+                    " back to the default of 1; after the stabilization window of 300 s",
                 ),
             ],
             id="the lowest counts",
@@ -347,7 +348,7 @@ def test_next_change_comes_when_the_condition_says(reported: dict[str, Any], at:
     explanation = explained(WEB, calm, status=reported, target=TargetState("Deployment `web`", {"replicas": 8}, 8))
     first = explanation.next[0]
     assert (format_instant(first.at), first.value) == (at, 6)
-    assert first.because == READ + ", delayed by the stabilization window of scaleDown"
+    assert first.because == "behaviour `day` is active (13:00 Europe/Berlin); after the stabilization window of 300 s"
 
 
 def test_status_is_not_used_for_another_time() -> None:

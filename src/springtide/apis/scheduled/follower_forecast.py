@@ -6,12 +6,12 @@ A HorizontalPodAutoscaler evaluates its metrics every 15 seconds, so that its ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
-from springtide.almanac import Timeline, Zone, combine
+from springtide.almanac import DayCalendar, Timeline, Zone, combine
 from springtide.apis.forecast import Forecast, ForecastQuery, Lane, LaneChange, LaneStyle
 from springtide.apis.scheduled.followers import FollowedSchedule, ScheduleFollower
 from springtide.apis.scheduled.schedule import (
@@ -22,25 +22,115 @@ from springtide.apis.scheduled.schedule import (
     replicas_over_time,
     zone_of,
 )
-from springtide.scaling import ProjectedMove, projected_moves
+from springtide.scaling import ProjectedMove, ProjectionRules, ProjectionStart, ScalingMove, projected_moves
 
 _MOST_STEPS_AHEAD = 10_000
 """How many changes of the metrics after the forecast are searched for the next change of the replicas."""
 
 
 @dataclass(frozen=True, slots=True)
-class _CompiledSchedule:
-    """A followed schedule, compiled for the forecast."""
+class CompiledSchedule:
+    """A followed schedule, compiled."""
 
     followed: FollowedSchedule
     claims: tuple[CompiledBehavior, ...]
     values: Timeline[int]
     zone: Zone
 
-    def reason(self, at: int, *, changed: bool) -> str:
-        """Say why the schedule has its value at an instant, or changes to it then."""
-        reason = change_reason if changed else current_reason
-        return reason(self.claims, at, self.zone, self.followed.schedule.default_replicas)
+    @classmethod
+    def of(
+        cls, followed: FollowedSchedule, default_zone: str, calendars: Mapping[str, DayCalendar]
+    ) -> CompiledSchedule:
+        """Compile a schedule."""
+        zone = zone_of(followed.schedule, default_zone)
+        claims = compile_behaviors(followed.schedule, zone, calendars)
+        return cls(followed, claims, replicas_over_time(claims, followed.schedule.default_replicas), zone)
+
+    def changes_at(self, at: int) -> bool:
+        """Return whether the value changes at an instant."""
+        return self.values.at(at - 1) != self.values.at(at)
+
+    def reason(self, at: int) -> str:
+        """Say why the schedule changes at an instant, or else why it has its value then."""
+        if not self.changes_at(at):
+            return self.current_reason(at)
+        return change_reason(self.claims, at, self.zone, self.followed.schedule.default_replicas)
+
+    def current_reason(self, at: int) -> str:
+        """Say why the schedule has its value at an instant."""
+        return current_reason(self.claims, at, self.zone, self.followed.schedule.default_replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFollower:
+    """An autoscaler all of whose metrics are schedules, with their values over time."""
+
+    follower: ScheduleFollower
+    schedules: tuple[CompiledSchedule, ...]
+
+    @classmethod
+    def of(
+        cls, follower: ScheduleFollower, default_zone: str, calendars: Mapping[str, DayCalendar]
+    ) -> CompiledFollower:
+        """Compile the schedules of a follower that is complete."""
+        return cls(follower, tuple(CompiledSchedule.of(one, default_zone, calendars) for one in follower.followed))
+
+    @property
+    def ratios(self) -> Timeline[tuple[Fraction, ...]]:
+        """The values of all schedules over time, each divided by its target for one replica."""
+        targets = [one.followed.target for one in self.schedules]
+        return combine(
+            lambda values: tuple(value / target for value, target in zip(values, targets, strict=True)),
+            [one.values for one in self.schedules],
+        )
+
+    def moves(self, at: int, start: ProjectionStart | None = None) -> Iterator[ProjectedMove]:
+        """Yield what the autoscaler does from an instant on."""
+        return projected_moves(self.ratios.segments(at), self.follower.rules, start)
+
+    def deciding(self, at: int) -> Sequence[CompiledSchedule]:
+        """Return the schedules that change at an instant, or all if none does."""
+        return [one for one in self.schedules if one.changes_at(at)] or self.schedules
+
+    def schedule_reason(self, at: int) -> str:
+        """Say which schedules change at an instant, and why; or why they have their values then."""
+        return "; ".join(self._named(one, one.reason(at)) for one in self.deciding(at))
+
+    def current_reason(self, at: int) -> str:
+        """Say why all schedules have their values at an instant."""
+        return "; ".join(self._named(one, one.current_reason(at)) for one in self.schedules)
+
+    def _named(self, schedule: CompiledSchedule, reason: str) -> str:
+        return f"MetricsProducer `{schedule.followed.name}`: {reason}" if len(self.schedules) > 1 else reason
+
+    def reason(self, step: ProjectedMove) -> str:
+        """Say why the autoscaler has the replicas of a step."""
+        return "; ".join([self.schedule_reason(step.since), *self.limits(step)])
+
+    def limits(self, step: ProjectedMove) -> Iterator[str]:
+        """Say what else decides about the replicas of a step: a bound, a window or a policy."""
+        rules, move, waited = self.follower.rules, step.move, step.waited
+        bounds = rules.bounds
+        if waited is not None and waited.window is not None and move.window is None:
+            yield f"after the stabilization window of {_window(rules, waited)} s"
+        if waited is not None and waited.speed is not None and move.speed is None:
+            yield f"once the policies of {_direction(waited)} allow it"
+        if step.recommended > bounds.most and move.replicas == bounds.most:
+            yield f"{step.recommended} are asked for, cut to {self.follower.most_field} {bounds.most}"
+        if step.recommended < bounds.least and move.replicas == bounds.least:
+            yield f"{step.recommended} are asked for, raised to {self.follower.least_field} {bounds.least}"
+        if move.speed is not None:
+            yield f"the policies of {_direction(move)} allow no more at once"
+        if move.window is not None:
+            yield f"limited by the stabilization window of {_window(rules, move)} s"
+
+
+def _direction(move: ScalingMove) -> str:
+    return "scaleUp" if move.up else "scaleDown"
+
+
+def _window(rules: ProjectionRules, move: ScalingMove) -> int:
+    return (rules.behaviour.up if move.up else rules.behaviour.down).window
 
 
 @dataclass(slots=True)
@@ -87,8 +177,8 @@ def forecast_follower(follower: ScheduleFollower, query: ForecastQuery, *, alway
     """
     if not follower.complete:
         return None
-    schedules = [_compile(one, query) for one in follower.followed]
-    replicas, recommended = _walk(follower, schedules, query)
+    compiled = CompiledFollower.of(follower, query.default_zone, query.calendars)
+    replicas, recommended = _walk(compiled, query)
     loaded, bounds = follower.loaded, follower.rules.bounds
     cut = any(bounds.clamp(value) != value for value in recommended.values)
     if not cut and not always:
@@ -104,75 +194,29 @@ def forecast_follower(follower: ScheduleFollower, query: ForecastQuery, *, alway
         name=loaded.name,
         start=query.start,
         until=query.until,
-        zones=tuple(dict.fromkeys(one.zone.name for one in schedules)),
+        zones=tuple(dict.fromkeys(one.zone.name for one in compiled.schedules)),
         lanes=tuple(lanes),
         problems=loaded.problems,
     )
 
 
-def _compile(followed: FollowedSchedule, query: ForecastQuery) -> _CompiledSchedule:
-    zone = zone_of(followed.schedule, query.default_zone)
-    claims = compile_behaviors(followed.schedule, zone, query.calendars)
-    values = replicas_over_time(claims, followed.schedule.default_replicas)
-    return _CompiledSchedule(followed, claims, values, zone)
-
-
-def _walk(
-    follower: ScheduleFollower, schedules: Sequence[_CompiledSchedule], query: ForecastQuery
-) -> tuple[_Level, _Level]:
+def _walk(compiled: CompiledFollower, query: ForecastQuery) -> tuple[_Level, _Level]:
     """Follow the schedules from some time before the forecast, so that windows and periods are observed in full."""
-    behaviour = follower.rules.behaviour
+    behaviour = compiled.follower.rules.behaviour
     begins = query.start - behaviour.longest_window - behaviour.longest_period
-    ratios = combine(_ratios(schedules), [one.values for one in schedules])
     replicas, recommended = _Level(query), _Level(query)
-    changed, latest = begins, ""
+    limits: Sequence[str] = ()
     ahead = 0
-    for step in projected_moves(ratios.segments(begins), follower.rules):
+    for step in compiled.moves(begins):
         if step.at > query.until:
             ahead += 1
             if ahead > _MOST_STEPS_AHEAD or (replicas.next is not None and recommended.next is not None):
                 break
-        changed = step.at if step.waited is None else changed
         if step.at <= query.start:
-            latest = _limits(follower, step)
-        reason = partial(_reasons, schedules, changed)
-        recommended.take(step.at, step.recommended, reason)
-        replicas.take(step.at, step.replicas, partial(_reason_within, follower, step, reason))
-    current = "; ".join(one.reason(query.start, changed=False) for one in schedules)
-    recommended.because, replicas.because = current, current + latest
+            limits = list(compiled.limits(step))
+        if step.at == step.since:  # later, it depends on the replicas reached meanwhile
+            recommended.take(step.at, step.recommended, partial(compiled.schedule_reason, step.since))
+        replicas.take(step.at, step.replicas, partial(compiled.reason, step))
+    current = compiled.current_reason(query.start)
+    recommended.because, replicas.because = current, "; ".join([current, *limits])
     return replicas, recommended
-
-
-def _ratios(schedules: Sequence[_CompiledSchedule]) -> Callable[[Sequence[int]], tuple[Fraction, ...]]:
-    targets = [one.followed.target for one in schedules]
-    return lambda values: tuple(value / target for value, target in zip(values, targets, strict=True))
-
-
-def _reasons(schedules: Sequence[_CompiledSchedule], at: int) -> str:
-    """Say which schedules change at an instant, and why."""
-    changing = [one for one in schedules if one.values.at(at - 1) != one.values.at(at)]
-    several = len(schedules) > 1
-    return "; ".join(
-        (f"MetricsProducer `{one.followed.name}`: " if several else "") + one.reason(at, changed=True)
-        for one in changing
-    )
-
-
-def _reason_within(follower: ScheduleFollower, step: ProjectedMove, reason: Callable[[], str]) -> str:
-    return reason() + _limits(follower, step)
-
-
-def _limits(follower: ScheduleFollower, step: ProjectedMove) -> str:
-    """Say what else decides about the replicas of a step: a bound, a window or a policy."""
-    bounds, move = follower.rules.bounds, step.move
-    if step.recommended > bounds.most and move.replicas == bounds.most:
-        return f"; {step.recommended} are asked for, cut to {follower.most_field} {bounds.most}"
-    if step.recommended < bounds.least and move.replicas == bounds.least:
-        return f"; {step.recommended} are asked for, raised to {follower.least_field} {bounds.least}"
-    if move.speed is not None:
-        return f"; the policies of {'scaleUp' if move.up else 'scaleDown'} allow no more at once"
-    if step.waited is not None and step.waited.window is not None:
-        behaviour = follower.rules.behaviour
-        window = (behaviour.up if step.waited.up else behaviour.down).window
-        return f"; after the stabilization window of {window} s"
-    return ""

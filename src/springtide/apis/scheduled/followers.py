@@ -7,7 +7,7 @@ metric is a number for each replica (`AverageValue`), and nothing else moves the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -97,32 +97,42 @@ class ScheduleFollower:
 
 def read_followers(objects: Sequence[LoadedObject]) -> Iterator[ScheduleFollower]:
     """Find the autoscalers without errors that follow a schedule of one of these objects."""
-    producers = {
-        (loaded.namespace, loaded.name): loaded.view
-        for loaded in objects
-        if isinstance(loaded.view, MetricsProducer) and loaded.sound and loaded.view.spec.schedule is not None
-    }
+    producers = scheduled_producers(objects)
     if not producers:
         return
     moved = {found for loaded in objects if (found := _target_of_rules(loaded)) is not None}
     for position, loaded in enumerate(objects):
         if not loaded.sound or (loaded.namespace, loaded.kind.kind, loaded.name) in moved:
             continue
-        follower: ScheduleFollower | None
-        match loaded.view:
-            case HorizontalAutoscaler() as view:
-                follower = _autoscaler(position, loaded, view, producers)
-            case HorizontalPodAutoscaler() as view:
-                follower = _pod_autoscaler(position, loaded, view, producers)
-            case ScaledObject() as view:
-                follower = _scaled_object(position, loaded, view, producers)
-            case _:
-                continue
+        follower = read_follower(loaded, producers, position)
         if follower is not None and follower.followed:
             yield follower
 
 
-_Producers = Mapping[tuple[str | None, str], MetricsProducer]
+ScheduledProducers = Mapping[tuple[str | None, str], MetricsProducer]
+"""Producers without errors that have a schedule, by namespace and name."""
+
+
+def scheduled_producers(objects: Iterable[LoadedObject]) -> ScheduledProducers:
+    """Find the producers that autoscalers can follow."""
+    return {
+        (loaded.namespace, loaded.name): loaded.view
+        for loaded in objects
+        if isinstance(loaded.view, MetricsProducer) and loaded.sound and loaded.view.spec.schedule is not None
+    }
+
+
+def read_follower(loaded: LoadedObject, producers: ScheduledProducers, position: int = 0) -> ScheduleFollower | None:
+    """Read an autoscaler without errors, and which of the producers it follows; None for other kinds."""
+    match loaded.view:
+        case HorizontalAutoscaler() as view:
+            return _autoscaler(position, loaded, view, producers)
+        case HorizontalPodAutoscaler() as view:
+            return _pod_autoscaler(position, loaded, view, producers)
+        case ScaledObject() as view:
+            return _scaled_object(position, loaded, view, producers)
+        case _:
+            return None
 
 
 def _target_of_rules(loaded: LoadedObject) -> tuple[str | None, str, str] | None:
@@ -133,13 +143,20 @@ def _target_of_rules(loaded: LoadedObject) -> tuple[str | None, str, str] | None
     return loaded.namespace, str(reference.get("kind")), str(reference.get("name"))
 
 
-def _queried(query: str, target: Fraction, loaded: LoadedObject, producers: _Producers) -> FollowedSchedule | None:
-    """Find the schedule of which a query is the only metric."""
-    for namespace, name in producers_named_in(query, loaded.namespace):
-        producer = producers.get((namespace, name))
-        if producer is not None and query_is_only(query, loaded.namespace, producer):
-            return _followed(producer, target)
+def producer_queried(query: str, namespace: str | None, producers: ScheduledProducers) -> MetricsProducer | None:
+    """Find the producer whose schedule is the only metric of a query in a namespace."""
+    for key in producers_named_in(query, namespace):
+        producer = producers.get(key)
+        if producer is not None and query_is_only(query, namespace, producer):
+            return producer
     return None
+
+
+def _queried(
+    query: str, target: Fraction, loaded: LoadedObject, producers: ScheduledProducers
+) -> FollowedSchedule | None:
+    producer = producer_queried(query, loaded.namespace, producers)
+    return None if producer is None else _followed(producer, target)
 
 
 def _followed(producer: MetricsProducer, target: Fraction) -> FollowedSchedule | None:
@@ -148,7 +165,7 @@ def _followed(producer: MetricsProducer, target: Fraction) -> FollowedSchedule |
 
 
 def _autoscaler(
-    position: int, loaded: LoadedObject, view: HorizontalAutoscaler, producers: _Producers
+    position: int, loaded: LoadedObject, view: HorizontalAutoscaler, producers: ScheduledProducers
 ) -> ScheduleFollower:
     sources = sources_of(view.spec)
     found = [
@@ -161,7 +178,7 @@ def _autoscaler(
 
 
 def _pod_autoscaler(
-    position: int, loaded: LoadedObject, view: HorizontalPodAutoscaler, producers: _Producers
+    position: int, loaded: LoadedObject, view: HorizontalPodAutoscaler, producers: ScheduledProducers
 ) -> ScheduleFollower | None:
     metrics = view.spec.metrics or ()
     followed = tuple(one for metric in metrics if (one := _external(metric, loaded, producers)) is not None)
@@ -188,7 +205,7 @@ def external_schedule_name(identifier: Any) -> str | None:
     return name if ours and isinstance(name, str) else None
 
 
-def _external(metric: Any, loaded: LoadedObject, producers: _Producers) -> FollowedSchedule | None:
+def _external(metric: Any, loaded: LoadedObject, producers: ScheduledProducers) -> FollowedSchedule | None:
     """Find the schedule behind an external metric that selects one producer by its name."""
     source = _mapping(_mapping(metric).get("external"))
     identifier, target = _mapping(source.get("metric")), _mapping(source.get("target"))
@@ -229,7 +246,9 @@ def _pod_tolerance(written: Mapping[str, Any]) -> Fraction | None:
     return _DEFAULT_TOLERANCE if given is None else _amount(given)
 
 
-def _scaled_object(position: int, loaded: LoadedObject, view: ScaledObject, producers: _Producers) -> ScheduleFollower:
+def _scaled_object(
+    position: int, loaded: LoadedObject, view: ScaledObject, producers: ScheduledProducers
+) -> ScheduleFollower:
     followed = tuple(one for trigger in view.spec.triggers if (one := _trigger(trigger, loaded, producers)) is not None)
     bounds = ScalingBounds(view.spec.min_replica_count, view.spec.max_replica_count)
     rules = ProjectionRules(bounds, ScalingBehavior(), ScalingTolerance(), highest=True)
@@ -237,7 +256,7 @@ def _scaled_object(position: int, loaded: LoadedObject, view: ScaledObject, prod
     return ScheduleFollower(position, loaded, followed, False, rules, "minReplicaCount", "maxReplicaCount")
 
 
-def _trigger(trigger: Any, loaded: LoadedObject, producers: _Producers) -> FollowedSchedule | None:
+def _trigger(trigger: Any, loaded: LoadedObject, producers: ScheduledProducers) -> FollowedSchedule | None:
     found = _mapping(trigger)
     metadata = _mapping(found.get("metadata"))
     query, threshold = metadata.get("query"), _positive(metadata.get("threshold"))

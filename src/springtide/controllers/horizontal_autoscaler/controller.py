@@ -22,7 +22,6 @@ from springtide.controllers.conflicts import (
 from springtide.controllers.grant import state as grants
 from springtide.controllers.grant.state import Grants
 from springtide.controllers.horizontal_autoscaler.decide import (
-    PERIOD,
     decide,
     decide_invalid,
     decide_not_scalable,
@@ -40,6 +39,7 @@ from springtide.controllers.horizontal_autoscaler.status import StatusWriter, wa
 from springtide.controllers.targets import TargetNotScalable
 from springtide.metrics.reading.port import MetricReader
 from springtide.metrics.series import SeriesStore
+from springtide.scaling import EVALUATION_PERIOD
 
 
 class HorizontalAutoscalerController(Controller):
@@ -98,7 +98,7 @@ class HorizontalAutoscalerController(Controller):
             readings = await read_metrics(self._grants, self._reader, sources_of(spec), key.namespace)
             decision = decide_not_scalable(spec, problem.reason, str(problem), readings, now, others)
             await self._status.write(autoscaler, decision, now)
-            last = LastReconcile.of(autoscaler, now, now + PERIOD)
+            last = LastReconcile.of(autoscaler, now, now + EVALUATION_PERIOD)
         return self._due_times.end(key, last, now)
 
     async def _scale(self, key: Key, autoscaler: Object, spec: HorizontalAutoscalerSpec, now: int) -> LastReconcile:
@@ -123,10 +123,10 @@ class HorizontalAutoscalerController(Controller):
         pending = is_pending(self._reader, self._series, sources_of(spec), readings, key.namespace)
         if not decision.actions and pending and history.is_new(now) and was_active(autoscaler):
             # Producers read queues in the background: a value that comes in a moment is not reported as missing.
-            return LastReconcile.of(autoscaler, now, now + PERIOD)
+            return LastReconcile.of(autoscaler, now, now + EVALUATION_PERIOD)
         changes = recent_changes_field(history.history.changes, now, keep=keep)
         await self._status.write(autoscaler, decision, now, recent_changes=changes, last_scale=history.last_scale)
-        due = now + PERIOD if decision.requeue_at is None else decision.requeue_at
+        due = now + EVALUATION_PERIOD if decision.requeue_at is None else decision.requeue_at
         return LastReconcile.of(autoscaler, now, due, settling=decision.settling)
 
     def _forget(self, key: Key) -> None:

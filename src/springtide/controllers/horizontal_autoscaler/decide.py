@@ -29,12 +29,17 @@ from springtide.controllers.horizontal_autoscaler.recommendation import (
     metric_status,
     recommend,
 )
-from springtide.scaling import ReplicaHistory, ScalingBounds, combine_known, move, move_as_recommended
+from springtide.scaling import (
+    EVALUATION_PERIOD,
+    ReplicaHistory,
+    ScalingBounds,
+    combine_known,
+    move,
+    move_as_recommended,
+)
 
-PERIOD = 15
-"""Seconds between two reads of metrics and scale."""
 QUIET_PERIOD = 60
-"""The same where nothing is pending and all metrics are pushed: then only users can change the target."""
+"""The same where nothing is pending and all metrics are pushed: then only users can change the target. In seconds."""
 
 CONFLICT_REMEDY = "let one of them follow all metrics, and remove the rest"
 
@@ -89,7 +94,7 @@ def decide(
             history=history,
             reasons=("there are no metrics",),
             conditions=(*with_ready(*found), remark),
-            requeue_at=now + (QUIET_PERIOD if pushed and scale.present == scale.asked else PERIOD),
+            requeue_at=now + (QUIET_PERIOD if pushed and scale.present == scale.asked else EVALUATION_PERIOD),
             status={**status, "desiredReplicas": None},
             events=_warnings(warning_for(found[0]), remark),
         )
@@ -118,7 +123,7 @@ def decide(
     trouble = warning(active.reason, messages.missing_metrics_message(missing)) if missing else None
     changes = moved.replicas != scale.asked
     quiet = pushed and not missing and scale.present == moved.replicas
-    due = now + (QUIET_PERIOD if quiet else PERIOD)
+    due = now + (QUIET_PERIOD if quiet else EVALUATION_PERIOD)
     return HorizontalAutoscalerDecision(
         replicas=moved.replicas,
         history=moved.history,
@@ -154,7 +159,7 @@ def decide_not_scalable(
     return Decision(
         reasons=(message,),
         conditions=(*with_ready(*found), remark),
-        requeue_at=now + PERIOD,
+        requeue_at=now + EVALUATION_PERIOD,
         events=_warnings(warning_for(found[1]), remark),
     )
 

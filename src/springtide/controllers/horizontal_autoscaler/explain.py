@@ -15,6 +15,7 @@ from springtide.apis.scheduled.autoscaler import (
     sources_of,
 )
 from springtide.apis.scheduled.cross_object_checks import query_reads
+from springtide.apis.scheduled.schedule import compile_schedule, zone_of
 from springtide.apis.schema import nearest
 from springtide.controllers.decision import ObservedScale
 from springtide.controllers.explanation import (
@@ -35,7 +36,6 @@ from springtide.controllers.horizontal_autoscaler.forecast import (
     missing_producers,
     producers,
     schedule_read_by,
-    schedule_values,
 )
 from springtide.controllers.horizontal_autoscaler.recommendation import recommend
 from springtide.controllers.metrics_producer.explain import upcoming
@@ -119,12 +119,11 @@ def _choice(select: PolicySelect) -> str:
 
 def _unread_metric(source: PrometheusMetricSource, facts: ExplanationInput) -> str:
     """Say what a metric recommends that no controller has read, where its schedule tells."""
-    producer = schedule_read_by(source, facts)
-    values = schedule_values(producer, facts) if producer is not None else None
+    schedule = schedule_read_by(source, facts)
     state = "has not been read yet" if facts.present else "is not read for another time than the present"
-    if values is None:
+    if schedule is None:
         return f"`{source.query}` {state}"
-    value = values.at(facts.at)
+    value = compile_schedule(schedule, zone_of(schedule, facts.default_zone), facts.calendars).at(facts.at)
     outcome = ""
     if facts.object.sound and not is_proportional(source):
         asked = recommend(source, Fraction(value), _ANY_SCALE, ScalingTolerance())
