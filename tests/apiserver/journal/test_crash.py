@@ -47,7 +47,7 @@ def _killing(cluster: ClusterUnderTest, seconds: float) -> Iterator[None]:
         timer.join()
 
 
-@pytest.mark.apiserver
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kills", [pytest.param(10, id="some"), pytest.param(200, id="many", marks=pytest.mark.soak)])
 def test_springtide_up_loses_no_acknowledged_write(tmp_path: Path, kills: int) -> None:
     with closing(HttpsCluster(tmp_path)) as cluster:

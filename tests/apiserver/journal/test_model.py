@@ -127,7 +127,7 @@ def _watched(storage: Storage, identity: CollectionId, version: int) -> Any:
     return [(event.change, event.object) for event in watch.events]
 
 
-@pytest.mark.apiserver
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("examples", "steps"),
     [pytest.param(40, 25, id="some"), pytest.param(1000, 60, id="many", marks=pytest.mark.soak)],
