@@ -10,7 +10,7 @@ import pytest
 
 from springtide.cluster import trials
 from springtide.cluster.clock import WallClock
-from springtide.cluster.compute import ComputeLimitExceeded, InlineCompute, LiveCompute
+from springtide.cluster.compute import ComputeInterrupted, ComputeLimitExceeded, InlineCompute, LiveCompute
 from springtide.cluster.controller import Cached
 from springtide.cluster.resources import Key, Object, Resource, Selection
 from springtide.cluster.store import Store
@@ -55,6 +55,8 @@ class HeldCompute(InlineCompute):
         self.tried: list[str] = []
         self.permits = asyncio.Semaphore(0)
         self.exceeded = False
+        self.failures: list[Exception] = []
+        """What the next calls raise."""
 
     async def run_limited(
         self, function: Callable[[*Args], ComputeResult], *args: *Args, cost: float, cpu: float | None = None
@@ -64,6 +66,8 @@ class HeldCompute(InlineCompute):
         item: Object = given[1]
         self.tried.append(f"{item['metadata']['namespace']}/{item['metadata']['name']}")
         await self.permits.acquire()
+        if self.failures:
+            raise self.failures.pop(0)
         if self.exceeded:
             raise ComputeLimitExceeded("it took too long")
         return await super().run_limited(function, *args, cost=cost, cpu=cpu)
@@ -173,6 +177,57 @@ def test_an_object_that_is_set_aside_counts_as_absent(relisted: bool) -> None:
         assert "spec" not in held.item
         assert aside == [Key("a", "one")] * 2
         assert tried.compute.tried == ["a/one"]
+
+    play(story)
+
+
+def test_a_trial_may_end_while_the_list_is_still_read() -> None:
+    async def story(tried: Tried) -> None:
+        item = thing("one", LARGE, 1)
+        record = tried.store.read(item)
+        await tried.permit()
+        tried.store.replace_records({Key("a", "one"): record}, 1)
+        assert tried.store.values() == [LARGE]
+        assert tried.compute.tried == ["a/one"]
+
+    play(story)
+
+
+def test_status_writes_during_a_trial_neither_repeat_nor_discard_it() -> None:
+    async def story(tried: Tried) -> None:
+        tried.write(thing("one", LARGE))
+        tried.write(thing("two", LARGE, 2))
+        await asyncio.sleep(1)
+        tried.write({**thing("one", LARGE, 3), "status": {"shown": True}})
+        await tried.permit()
+        assert tried.store.values() == [LARGE]
+        await tried.permit()
+        assert tried.compute.tried == ["a/one", "a/two"]
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("failures", "values"),
+    [
+        pytest.param([ComputeInterrupted("killed"), OSError("no process")], [LARGE], id="passes-later"),
+        pytest.param([ComputeInterrupted("killed")] * 3, [], id="interrupted-each-time"),
+    ],
+)
+def test_an_interrupted_trial_is_repeated(failures: list[Exception], values: list[str]) -> None:
+    """What may be no fault of the object is not marked as tried, so that the next process tries it again."""
+
+    async def story(tried: Tried) -> None:
+        tried.compute.failures = list(failures)
+        tried.write(thing("one", LARGE))
+        for _ in range(3):
+            await tried.permit()
+            await asyncio.sleep(5)
+        assert tried.compute.tried == ["a/one"] * 3
+        assert tried.store.values() == values
+        held = tried.store.set_aside(Key("a", "one"))
+        assert (held is None) == bool(values)
+        assert held is None or held.reason.endswith("divide it among several objects")
 
     play(story)
 

@@ -9,15 +9,17 @@ import pytest
 from tests.controllers.cron_federated_hpa.harness import changes, cron, deployment, rule
 from tests.scenarios.calendar_lease import calendar
 
+from springtide.apis.crds import Flavour, all_crds
 from springtide.assembly.services import simulated_services
 from springtide.cluster import trials
 from springtide.cluster.client import Mode
 from springtide.cluster.compute import ComputeLimitExceeded, InlineCompute
-from springtide.cluster.resources import Object
+from springtide.cluster.resources import Key, Object
+from springtide.cluster.transport import Patch, Write
 from springtide.controllers import CONTROLLERS
 from springtide.metrics.series import SeriesStore
 from springtide.simulator.processes import ProcessRun
-from springtide.simulator.scenario import NoLostUpdates, Outcome, Scenario, crash, edit
+from springtide.simulator.scenario import NoLostUpdates, Outcome, Scenario, crash, create, edit
 from springtide.simulator.world import World
 
 Args = TypeVarTuple("Args")
@@ -147,6 +149,36 @@ def test_a_restart_does_not_try_again_what_was_set_aside() -> None:
     assert set(tried) == {"MetricsProducer/aside"}
     assert len(tried) <= 2
     assert ready(outcome, producer(), "aside")["reason"] == "TooCostly"
+
+
+def test_a_large_calendar_is_tried_before_rules_that_name_it_fire_after_a_restart() -> None:
+    """Else a firing of an excluded day would be applied, as if the calendar were missing."""
+    holidays = calendar("holidays", dates=["2026-01-06"])
+    named = rule("day", "0 8 * * *", 4, calendars=[{"name": "holidays", "mode": "Exclude"}])
+    story = scenario([], noted(holidays, "holidays", "slow " + LARGE), cron(named))
+    outcome = story.at("24h59m50s", crash("springtide-0")).run("30h")
+
+    assert changes(outcome, "Deployment", "replicas") == [("2026-01-05T08:00:00Z", 4)]
+    (history,) = outcome.object("CronFederatedHPA", "daily")["status"]["executionHistories"]
+    assert [one["scheduleTime"] for one in history["successfulExecutions"]] == ["2026-01-05T08:00:00Z"]
+
+
+def test_an_event_reports_it_where_the_crd_has_no_conditions(caplog: pytest.LogCaptureFixture) -> None:
+    """As upstream's CRD of CronFederatedHPAs."""
+    (stock,) = [one for one in all_crds(Flavour.STOCK) if one["spec"]["names"]["kind"] == "CronFederatedHPA"]
+
+    async def install(world: World) -> None:
+        patch = Patch.json({"op": "replace", "path": "/spec/versions", "value": stock["spec"]["versions"]})
+        world.server.patch(
+            world.resource("CustomResourceDefinition"), Key("", stock["metadata"]["name"]), patch, Write("setup")
+        )
+
+    item = noted(cron(rule("day", "0 8 * * *", 4)), "daily", HOSTILE)
+    outcome = scenario([]).at("1m", install).at("2m", create(item)).run("1h")
+
+    assert [one["reason"] for one in outcome.objects("Event")] == ["TooCostly"]
+    assert "status" not in outcome.object("CronFederatedHPA", "daily")
+    assert not [one for one in caplog.messages if "failed" in one]
 
 
 def test_another_version_tries_again_what_was_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,8 @@ class Compute(Protocol):
     ) -> ComputeResult:
         """Run it within limits, of which `cpu` seconds of CPU time may be one.
 
-        Raises `ComputeLimitExceeded`, which a simulation never does.
+        Raises `ComputeLimitExceeded`, which a simulation never does; `ComputeInterrupted` where it may be no fault of
+        the function.
         """
         ...
 
@@ -81,6 +82,10 @@ class InlineCompute:
 
 class ComputeLimitExceeded(Exception):
     """A function took more time or memory than one call may; the message says which."""
+
+
+class ComputeInterrupted(ComputeLimitExceeded):
+    """A call ended for a reason that may lie outside of it: a busy machine, or a signal from elsewhere."""
 
 
 class LiveCompute:
@@ -182,14 +187,17 @@ class _Child:
             self._connection.send((module, request, cpu))
             self._await(_START_SECONDS, "importing its modules took")
             self._connection.recv()
-            # On a busy machine, a second of CPU time takes many of wall time.
-            self._await(seconds if cpu is None else max(seconds, _BUSY * cpu), "it took")
+            if cpu is None:
+                self._await(seconds, "it took", ComputeLimitExceeded)
+            else:
+                # On a busy machine, a second of CPU time takes many of wall time.
+                self._await(max(seconds, _BUSY * cpu), "it took")
             return pickle.loads(self._connection.recv_bytes())  # type: ignore[no-any-return]  # noqa: S301 - from a child
         except (EOFError, OSError) as failure:
             with suppress(subprocess.TimeoutExpired):
                 if self._process.wait(1) == -signal.SIGPROF:
                     raise ComputeLimitExceeded(f"it took more than {cpu:g} s of CPU time") from failure
-            raise ComputeLimitExceeded(
+            raise ComputeInterrupted(
                 "the process that computed it has ended: it may have needed too much memory"
             ) from failure
 
@@ -203,9 +211,9 @@ class _Child:
         self._process.wait()
         self._connection.close()
 
-    def _await(self, seconds: float, what: str) -> None:
+    def _await(self, seconds: float, what: str, error: type[ComputeLimitExceeded] = ComputeInterrupted) -> None:
         if not self._connection.poll(seconds):
-            raise ComputeLimitExceeded(f"{what} more than {seconds:g} s")
+            raise error(f"{what} more than {seconds:g} s")
 
 
 def serve_calls(number: int) -> None:

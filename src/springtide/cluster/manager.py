@@ -237,6 +237,7 @@ class Manager:
         async def synced(cached: Cached, optional: bool) -> None:
             caught_up = asyncio.shield(fresh[cached])
             await (first_of(caught_up, self._caches.wait_absent(cached)) if optional else caught_up)
+            await self._trials.wait_decided(cached)
 
         for runner in self._runners:
             runner.begin_term()

@@ -246,6 +246,8 @@ class Store(Generic[R]):
             if key in self._records and _is_undecided(record):
                 usable[key] = self._records[key]
         self._replace(usable, version)
+        for key in [key for key, record in self.unreadable.items() if _is_undecided(record)]:
+            self.reread(key)  # it may have been decided while the list was read
         for key in self.unreadable:
             self._notify_if_set_aside(key)
 

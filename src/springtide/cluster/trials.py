@@ -25,7 +25,7 @@ import msgspec
 
 from springtide import __version__
 from springtide.cluster.clock import Clock
-from springtide.cluster.compute import Compute, ComputeLimitExceeded
+from springtide.cluster.compute import Compute, ComputeInterrupted, ComputeLimitExceeded
 from springtide.cluster.conditions import Condition, ConditionStatus
 from springtide.cluster.controller import Cached
 from springtide.cluster.resources import Key, Object, Resource, key_of
@@ -42,6 +42,9 @@ _MOST_KNOWN = 10_000
 """How many results of large objects are kept."""
 _MODELLED_BYTES_PER_SECOND = 5_000_000
 _MODELLED_COST_OF_FAILURE = MOST_CPU
+_ATTEMPTS = 3
+"""How often a trial is begun that is interrupted, as by another process of a busy machine."""
+_SECONDS_BETWEEN_ATTEMPTS = 2
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +64,10 @@ class _PendingTrial(NamedTuple):
 
 
 class Trials:
-    """The trials of one process: one after the other, and in turn for each namespace that has large objects."""
+    """The trials of one process: one after the other, and in turn for each namespace that has large objects.
+
+    Objects of cluster-scoped kinds, which only administrators write, come first: others refer to them.
+    """
 
     def __init__(self, compute: Compute, clock: Clock, *, default_zone: str) -> None:
         self._compute = compute
@@ -74,6 +80,8 @@ class Trials:
         self._pending: OrderedDict[str, OrderedDict[_Subject, _PendingTrial]] = OrderedDict()
         """By namespace; the first one is next."""
         self._task: asyncio.Task[None] | None = None
+        self._decided: list[asyncio.Future[None]] = []
+        """Done when the next trial has ended."""
 
     def gated(self, cached: Cached) -> Cached:
         """Let a cache with a trial hold back large objects until they have passed it."""
@@ -91,6 +99,18 @@ class Trials:
         for cached, store in stores.items():
             if cached.trial is not None:
                 self._stores.setdefault(cached.selection.resource, []).append(store)
+
+    async def wait_decided(self, cached: Cached) -> None:
+        """Wait until all objects of a cluster-scoped kind have been tried.
+
+        Without it, objects that refer to a large one would be reconciled after a start as if it were missing. Users of
+        namespaces could delay the start by large objects, so that their kinds are not waited for.
+        """
+        resource = cached.selection.resource
+        while not resource.namespaced and any(one.resource == resource for one in self._pending.get("", ())):
+            decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._decided.append(decided)
+            await decided
 
     def stop(self) -> None:
         """End the trial that is under way; nothing is decided by it."""
@@ -117,10 +137,12 @@ class Trials:
             self._drop(subject)
             _keep(self._failed, subject, known)
             raise ObjectHeldBack(known[1], _outline(item), set_aside=True)
-        self._drop(subject)
-        # The place of an object in the queue stays when it is edited again.
+        self._passed.pop(subject, None)
+        self._failed.pop(subject, None)
         queue = self._pending.setdefault(subject.key.namespace, OrderedDict())
-        queue[subject] = _PendingTrial(cached, _without_traces(item), digest, len(packed))
+        # An edited object keeps its place in the queue, and one of which only the status changed its trial.
+        if subject not in queue or queue[subject].digest != digest:
+            queue[subject] = _PendingTrial(cached, _without_traces(item), digest, len(packed))
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
         raise ObjectHeldBack(f"it has {len(packed)} bytes, and is tried before it is used", item, set_aside=False)
@@ -137,12 +159,13 @@ class Trials:
 
     async def _run(self) -> None:
         while self._pending:
-            namespace, queue = next(iter(self._pending.items()))
+            namespace = "" if "" in self._pending else next(iter(self._pending))
+            queue = self._pending[namespace]
             subject, pending = next(iter(queue.items()))
             self._pending.move_to_end(namespace)
-            failure = await self._try(subject, pending)
+            failure = await self._try(pending)
             if self._pending.get(namespace, queue).get(subject) is not pending:
-                continue  # edited or deleted meanwhile
+                continue  # edited meanwhile
             self._drop(subject)
             if failure is None:
                 _keep(self._passed, subject, pending.digest)
@@ -151,28 +174,46 @@ class Trials:
                 _keep(self._failed, subject, (pending.digest, failure))
             for store in self._stores.get(subject.resource, ()):
                 store.reread(subject.key)
+            for decided in self._decided:
+                if not decided.done():
+                    decided.set_result(None)
+            self._decided.clear()
         self._task = None
 
-    async def _try(self, subject: _Subject, pending: _PendingTrial) -> str | None:
+    async def _try(self, pending: _PendingTrial) -> str | None:
         """Try an object; return why it is set aside, or None if it passes."""
         trial = pending.cached.trial
         assert trial is not None  # noqa: S101 - only caches with a trial are gated
         cost = min(pending.size / _MODELLED_BYTES_PER_SECOND, _MODELLED_COST_OF_FAILURE)
-        try:
-            await self._compute.run_limited(
-                run_trial, trial, pending.item, self._clock.now(), self._default_zone, cost=cost, cpu=MOST_CPU
-            )
-        except ComputeLimitExceeded as limit:
-            return failure_message(pending.item, str(limit), pending.size, pending.digest)
-        except Exception:
-            # The reconcile will fail likewise, and report it.
-            log.debug("the trial of %s %s failed", subject.resource.kind, subject.key, exc_info=True)
+        now = self._clock.now()
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                await self._compute.run_limited(
+                    run_trial, trial, pending.item, now, self._default_zone, cost=cost, cpu=MOST_CPU
+                )
+            except (ComputeInterrupted, OSError) as failure:  # an OSError where no process could be started
+                if attempt == _ATTEMPTS:
+                    # Without the mark: what may be no fault of the object does not outlast this process.
+                    return failure_message(pending.item, str(failure), pending.size)
+                await self._clock.sleep(_SECONDS_BETWEEN_ATTEMPTS)
+            except ComputeLimitExceeded as limit:
+                return failure_message(pending.item, str(limit), pending.size, pending.digest)
+            else:
+                break
         return None
 
 
 def run_trial(trial: Callable[[Object, int, str], object], item: Object, now: int, default_zone: str) -> None:
-    """Run a trial in a child process, which does not send back what was computed."""
-    trial(item, now, default_zone)
+    """Run a trial in a child process, which does not send back what was computed.
+
+    An object of which nothing can be computed passes: its reconcile fails likewise, and reports it.
+    """
+    try:
+        trial(item, now, default_zone)
+    except MemoryError:
+        raise
+    except Exception:
+        log.debug("the trial of %s failed", key_of(item), exc_info=True)
 
 
 def too_costly(message: str) -> Condition:
@@ -180,12 +221,13 @@ def too_costly(message: str) -> Condition:
     return Condition("Ready", ConditionStatus.FALSE, REASON, message)
 
 
-def failure_message(item: Object, limit: str, size: int, digest: str) -> str:
-    """Say why an object is set aside, what would help, and what was tried."""
+def failure_message(item: Object, limit: str, size: int, digest: str | None = None) -> str:
+    """Say why an object is set aside, what would help, and what was tried, if that need not be tried again."""
     place, part = _largest_part(written_part(item))
     return (
         f"set aside, nothing is done about it: when it was validated, {limit}; it has {_kilobytes(size)}, of which"
-        f" {place} has {_kilobytes(part)}: shorten that, or divide it among several objects {_mark(digest)}"
+        f" {place} has {_kilobytes(part)}: shorten that, or divide it among several objects"
+        f"{'' if digest is None else ' ' + _mark(digest)}"
     )
 
 

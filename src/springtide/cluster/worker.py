@@ -18,6 +18,7 @@ from springtide.cluster.controller import CLUSTER, Controller, SingletonControll
 from springtide.cluster.errors import ApiError, ClusterError, Conflict, NotLeader, NotSent
 from springtide.cluster.events import normal, warning
 from springtide.cluster.health import ControllerHealth, ReconcileMetrics, ReconcileOutcome
+from springtide.cluster.kinds import KindRegistry
 from springtide.cluster.logs import log_subject
 from springtide.cluster.pausing import ANNOTATION, GlobalPause, PausedObjects
 from springtide.cluster.resources import Key, Resource
@@ -74,6 +75,8 @@ class Worker:
         self._delivered: dict[Key, list[int]] = {}
         """The versions that the watch delivers of objects while they are reconciled: a watch may be faster than the
         answer to the write."""
+        self._set_aside_events: dict[Key, str] = {}
+        """The last message about an object that is set aside, where its status has no conditions."""
         if controller.skips_own_writes:
             context.barrier.listen(self._note_own_write)
 
@@ -287,19 +290,30 @@ class Worker:
         if held is None or held.item["metadata"].get("deletionTimestamp"):
             return
         condition = too_costly(held.reason)
-        status = held.item.get("status") or {}
-        changed = await self._context.client.apply_status(
-            cached.selection.resource,
-            {name: value for name, value in status.items() if name != "conditions"},
-            (condition,),
-            of=held.item,
-            now=self._clock.now(),
-            because=condition.message,
-            observes_generation=False,
-        )
+        if self._has_conditions():
+            status = held.item.get("status") or {}
+            changed = await self._context.client.apply_status(
+                cached.selection.resource,
+                {name: value for name, value in status.items() if name != "conditions"},
+                (condition,),
+                of=held.item,
+                now=self._clock.now(),
+                because=condition.message,
+                observes_generation=False,
+            )
+        else:
+            changed = self._set_aside_events.get(key) != condition.message
+            self._set_aside_events[key] = condition.message
         if changed:
             event = warning(condition.reason, condition.message)
             self._context.events.record(cached.selection.resource, ObjectVersion.of(held.item), event)
+
+    def _has_conditions(self) -> bool:
+        """Return whether the CRD in the cluster declares conditions; upstream's of CronFederatedHPAs does not."""
+        if KindRegistry not in self._context.kind.states:
+            return True
+        resource = self._watches[0].cached.selection.resource
+        return "conditions" in self._context.state(KindRegistry).declared(resource, {"conditions": []})
 
     def _retry(self, key: Key, after: float | None = None) -> None:
         """Requeue a key after a failure: when the server has asked for it, else with backoff."""
