@@ -15,7 +15,7 @@ from springtide.apis.core.nodes import NodeView
 from springtide.apis.core.pod_record import PodView
 from springtide.cluster.controller import Cached, Result, Watch
 from springtide.cluster.manager import ManagerSettings
-from springtide.cluster.pausing import PausedObjects
+from springtide.cluster.pausing import PausedObjects, means_paused
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Store
 from springtide.cluster.transport import WatchEvent, WatchEventType
@@ -144,6 +144,25 @@ def test_a_process_that_starts_during_a_pause_does_nothing() -> None:
         await process.manager.stop()
 
     play(story)
+
+
+@pytest.mark.parametrize(
+    ("value", "paused"),
+    [
+        ("true", True),
+        ("True", True),
+        ("yes", True),
+        ("until monday", True),
+        ("false", False),
+        ("False", False),
+        ("no", False),
+        ("0", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_any_value_but_false_pauses(value: str | None, paused: bool) -> None:
+    assert means_paused(value) is paused
 
 
 def test_simulated_parts_of_kubernetes_cannot_be_paused() -> None:

@@ -15,7 +15,7 @@ from springtide.apis.references import SCALING_KINDS, ObjectKey, object_key
 from springtide.assembly.cluster_reader import ReadableCluster, UnknownNameError, as_written
 from springtide.cluster.errors import ApiError, NotFound
 from springtide.cluster.events import EVENTS
-from springtide.cluster.pausing import ANNOTATION, CONFIG_MAPS, SWITCH_NAME
+from springtide.cluster.pausing import ANNOTATION, CONFIG_MAPS, SWITCH_NAME, means_paused
 from springtide.cluster.resources import Key, Object, Resource
 from springtide.controllers.explain import EXPLAINERS, TARGETS
 from springtide.controllers.explanation import ExplanationInput, PastEvent, TargetState, instant_of, scaled_by
@@ -167,13 +167,14 @@ class _RelatedReader:
 
     async def paused(self, item: Object) -> str:
         """Say what pauses the object; empty where nothing does."""
-        if (item["metadata"].get("annotations") or {}).get(ANNOTATION) == "true":
-            return f'the annotation {ANNOTATION}: "true" pauses it; remove it to go on'
+        value = (item["metadata"].get("annotations") or {}).get(ANNOTATION)
+        if means_paused(value):
+            return f'the annotation {ANNOTATION}: "{value}" pauses it; remove it to go on'
         try:
             switch = await self._cluster.transport.get(CONFIG_MAPS, Key(_OWN_NAMESPACE, SWITCH_NAME))
         except ApiError:
             return ""  # most users have no access to it, and most clusters are not paused
-        if (switch.get("data") or {}).get("paused") == "true":
+        if means_paused((switch.get("data") or {}).get("paused")):
             return f"the ConfigMap {_OWN_NAMESPACE}/{SWITCH_NAME} pauses everything"
         return ""
 

@@ -72,7 +72,7 @@ class PausedObjects:
 
     def _note(self, item: Any) -> None:
         version = ObjectVersion.of(item)
-        if _annotations(item).get(ANNOTATION) == "true":
+        if means_paused(_annotations(item).get(ANNOTATION)):
             self._paused[version.key] = version
         elif self._paused.pop(version.key, None) is not None:
             for listener in self._listeners:
@@ -123,7 +123,15 @@ class GlobalPause:
 
 
 def _setting(item: Any) -> _Setting:
-    return _Setting((item.get("data") or {}).get("paused") == "true", ObjectVersion.of(item))
+    return _Setting(means_paused((item.get("data") or {}).get("paused")), ObjectVersion.of(item))
+
+
+def means_paused(value: str | None) -> bool:
+    """Return whether a value of the annotation, or of the ConfigMap, pauses: any but `false` and its synonyms.
+
+    A pause that is written as `yes` or `True` must not be without effect.
+    """
+    return value is not None and value.strip().lower() not in ("", "false", "no", "off", "0")
 
 
 def _ignore(version: ObjectVersion) -> None:

@@ -26,6 +26,7 @@ from springtide.apis.validation import ANNOTATION as EXTENSIONS
 from springtide.apis.validation import merge_extensions
 from springtide.cluster.controller import Cached, Urgency
 from springtide.cluster.pausing import ANNOTATION as PAUSED
+from springtide.cluster.pausing import means_paused
 from springtide.cluster.resources import Object, Resource, Selection
 from springtide.cluster.transport import ObjectVersion
 from springtide.controllers.conflicts import BY_TARGET, ScaleTargetKey
@@ -106,7 +107,7 @@ def record_of(item: Object) -> CronRecord:
         created=parse_instant(metadata["creationTimestamp"]),
         edited=_last_edit(metadata.get("managedFields") or ()),
         cursor=annotations.get(CURSOR, ""),
-        paused=annotations.get(PAUSED) == "true",
+        paused=means_paused(annotations.get(PAUSED)),
         deleting=bool(metadata.get("deletionTimestamp")),
         written=msgspec.json.encode(written),
         status=msgspec.json.encode(item.get("status") or {}),

@@ -9,6 +9,7 @@ from typing import Any
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Result
 from springtide.cluster.pausing import ANNOTATION as PAUSED
+from springtide.cluster.pausing import means_paused
 from springtide.cluster.resources import Key, Object
 from springtide.cluster.store import Delta
 from springtide.controllers.conflicts import (
@@ -109,4 +110,4 @@ def _requeue_at(due: int, now: int) -> Result:
 
 def _is_paused(autoscaler: Object | None) -> bool:
     annotations = (autoscaler or {}).get("metadata", {}).get("annotations") or {}
-    return bool(annotations.get(PAUSED) == "true")
+    return means_paused(annotations.get(PAUSED))
