@@ -112,7 +112,8 @@ def command(
     Exit codes: 0 no errors; 1 errors in the objects; 2 something could not be read, or there is no NodePool.
     """
     if nodes is None and not cluster.requested:
-        raise click.UsageError("--nodes is missing: in files there are none to count")
+        msg = "--nodes is missing: in files there are none to count; --cluster counts those of a pool in a cluster"
+        raise click.UsageError(msg)
     given = parse_optional_moment(moment, load_zone(default_timezone), "--at")
     checked = read_and_check(
         names or (("nodepool",) if cluster.requested else ()),
@@ -144,7 +145,7 @@ def command(
         click.echo(as_data({"pools": documents}, output), nl=False)
     for problem in found.problems:
         show_problem(problem, err=True)
-    if not explained:
+    if not explained and not found.problems:
         where = "here" if cluster.requested else "in these files"
         click.echo(f"there is no NodePool {where}", err=True)
     raise SystemExit(found.exit_code(strict=False) or (0 if explained else 2))

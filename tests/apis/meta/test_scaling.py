@@ -62,6 +62,8 @@ def cron(target: dict[str, str]) -> dict[str, Any]:
         pytest.param("apps/v1", "deployment", "Deployment", id="lower-case"),
         pytest.param("app/v1", "Deployments", "Deployment", id="plural-of-a-wrong-group"),
         pytest.param("apps/v1", "StatfulSet", "StatefulSet", id="omitted-letter"),
+        pytest.param("apps/v1", "deploy", "Deployment", id="short-name"),
+        pytest.param("autoscaling/v2", "HPA", "HorizontalPodAutoscaler", id="short-name-of-an-autoscaler"),
         pytest.param("apps/v1", "Deployment", None, id="right"),
         pytest.param("example.com/v1", "Deploymnet", None, id="of-another-project"),
         pytest.param("argoproj.io/v1alpha1", "Rollout", None, id="another-kind"),
@@ -93,3 +95,29 @@ def test_misspelt_kinds_of_buffers(written: str, meant: str) -> None:
 
     assert (problem.severity, format_path(problem.path)) == ("error", "spec.scalableRef.kind")
     assert problem.hint == f"did you mean `{meant}`?"
+
+
+@pytest.mark.parametrize("kind", [autoscaler, federated, cron])
+@pytest.mark.parametrize(
+    ("api_version", "written", "scalable"),
+    [
+        ("apps/v1", "DaemonSet", False),
+        ("batch/v1", "Job", False),
+        ("v1", "Pod", False),
+        ("example.com/v1", "Job", True),
+    ],
+)
+def test_kinds_without_a_scale_subresource(kind: Any, api_version: str, written: str, scalable: bool) -> None:
+    found = problems_of(kind({"apiVersion": api_version, "kind": written, "name": "shop"}))
+    messages = [problem.message for problem in found if problem.severity == "error"]
+
+    assert messages == ([] if scalable else [f"a {written} has no replicas to set"])
+
+
+def test_rules_of_a_misspelt_target_are_not_judged() -> None:
+    """The values that they may set depend on its kind."""
+    item = cron({"apiVersion": "autoscaling/v2", "kind": "HPA", "name": "shop"})
+    item["spec"]["rules"] = [{"name": "up", "schedule": "0 8 * * *", "targetMinReplicas": 3}]
+
+    (problem,) = [one for one in problems_of(item) if one.severity == "error"]
+    assert problem.message == "there is no kind HPA in autoscaling/v2"

@@ -42,7 +42,7 @@ from springtide.apis.kinds import (
     text_format,
 )
 from springtide.apis.meta.repair import TreeRepair
-from springtide.apis.meta.scaling import repair_target_version
+from springtide.apis.meta.scaling import api_group_of, repair_target_version, scalable_kind_meant
 from springtide.apis.meta.times import CalendarReference, clock_time
 from springtide.apis.meta.types import Conditions, Object
 from springtide.apis.problems import Problem, has_errors, warning
@@ -133,7 +133,9 @@ class CronFederatedHPASpec(View, kw_only=True):
         """Find rules that do not fit the target, and rules that conflict with each other."""
         if not self.rules:
             yield warning(("rules",), "there are no rules: nothing is ever scaled", "add a rule")
-        if "scaleTargetRef" in context.replaced or self.scale_target_ref.impossible:
+        target = self.scale_target_ref
+        misspelt = scalable_kind_meant(target.kind, api_group_of(target.api_version or ""))
+        if "scaleTargetRef" in context.replaced or target.impossible or misspelt is not None:
             return  # the valid values depend on the target
         kind = self.scale_target_ref.target_kind
         for position, rule in enumerate(self.rules):

@@ -51,6 +51,17 @@ _CURRENT = {
     "ScalableNodeGroup": "autoscaling.karpenter.sh/v1alpha1",
 }
 _ALSO_SERVED = {("HorizontalPodAutoscaler", "autoscaling/v1")}
+_SHORT_NAMES = {
+    "hpa": "HorizontalPodAutoscaler",
+    "deploy": "Deployment",
+    "sts": "StatefulSet",
+    "rs": "ReplicaSet",
+    "rc": "ReplicationController",
+    "so": "ScaledObject",
+}
+"""What kubectl accepts and a reference does not."""
+_UNSCALABLE = {"DaemonSet": "apps", "Job": "batch", "CronJob": "batch", "Pod": ""}
+"""Workloads without a scale subresource, with their groups; a kind of the same name in another group may have one."""
 
 _MISTAKEN_GROUPS = {
     "apps/v1": ("", "app", "apps", "app.k8s.io", "apps.k8s.io", "extension", "extensions"),
@@ -83,7 +94,7 @@ def api_group_of(api_version: str) -> str:
 
 def scalable_kind_meant(kind: str, group: str) -> str | None:
     """Return the kind that a misspelt one means; None for a kind that may exist in this group."""
-    guess = nearest(kind, _CURRENT) if kind not in _CURRENT else None
+    guess = (_SHORT_NAMES.get(kind.lower()) or nearest(kind, _CURRENT)) if kind not in _CURRENT else None
     return guess if guess is not None and group in (*_MISTAKEN_GROUPS[_CURRENT[guess]], _group(guess)) else None
 
 
@@ -111,6 +122,10 @@ class ScaleTargetSpec(NamedScaleTarget, kw_only=True):
         misspelt = list(super().problems(context))
         if misspelt:
             yield from misspelt
+            return
+        if (group := _UNSCALABLE.get(self.kind)) is not None and api_group_of(self.api_version or "") in ("", group):
+            hint = "name a Deployment, a StatefulSet or another kind with a scale subresource"
+            yield error(("kind",), f"a {self.kind} has no replicas to set", hint)
             return
         expected = expected_api_version(self.kind, self.api_version)
         if not (self.api_version or "").strip():

@@ -45,15 +45,12 @@ _MOST_POLICIES = 32
 """Limits for the work that one object causes on every reconcile."""
 _WITHOUT_REPLICAS = {
     "CronFederatedHPA": "autoscaling.karmada.io",
-    "CronJob": "batch",
-    "DaemonSet": "apps",
     "FederatedHPA": "autoscaling.karmada.io",
     "HorizontalAutoscaler": "autoscaling.karpenter.sh",
     "HorizontalPodAutoscaler": "autoscaling",
-    "Job": "batch",
     "ScaledObject": "keda.sh",
 }
-"""Kinds without a scale subresource, with their groups; a kind of the same name in another group may have one."""
+"""Autoscalers, which have no scale subresource, with their groups; those of another group may have one."""
 _WHOLE = 10**9
 """One, in billionths."""
 _FIELD_OF_TYPE = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
