@@ -204,6 +204,73 @@ def test_a_problem_of_a_list_is_reported_beside_those_of_its_entries() -> None:
     assert {"spec.metrics", "spec.metrics[0].resource.target.averageValue"} <= set(paths)
 
 
+def _owned(**metadata: Any) -> dict[str, Any]:
+    made = deployment()
+    return made | {"metadata": made["metadata"] | metadata}
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        pytest.param(
+            deployment(strategy={"type": []}),
+            {"spec.strategy.type": "must be a string, is a list"},
+            id="empty-list-for-a-string",
+        ),
+        pytest.param(
+            deployment(strategy={"type": {}}),
+            {"spec.strategy.type": "must be a string, is a mapping"},
+            id="empty-mapping-for-a-string",
+        ),
+        pytest.param(
+            deployment(strategy={"type": "RollingUpdate", "rollingUpdate": []}),
+            {"spec.strategy.rollingUpdate": "must be a mapping, is a list"},
+            id="empty-list-for-a-mapping",
+        ),
+        pytest.param(
+            deployment(strategy={"rollingUpdate": {"maxSurge": []}}),
+            {"spec.strategy.rollingUpdate.maxSurge": "must be a number or a string, is a list"},
+            id="empty-list-for-a-number-or-string",
+        ),
+        pytest.param(
+            deployment(strategy={"rollingUpdate": {"maxSurge": 3_000_000_000}}, minReadySeconds=-1),
+            {
+                "spec.strategy.rollingUpdate.maxSurge": "must be between -2147483648 and 2147483647, is 3000000000",
+                "spec.minReadySeconds": "invalid value -1: must be greater than or equal to 0",
+            },
+            id="a-number-of-more-than-32-bits",
+        ),
+        pytest.param(
+            deployment(template=template(terminationGracePeriodSeconds=[])),
+            {"spec.template.spec.terminationGracePeriodSeconds": "must be a whole number, is a list"},
+            id="empty-list-for-a-number",
+        ),
+        pytest.param(
+            deployment(template=template(terminationGracePeriodSeconds=3_000_000_000)), {}, id="a-number-of-64-bits"
+        ),
+        pytest.param(
+            _owned(ownerReferences=5),
+            {"metadata.ownerReferences": "must be a list, is 5"},
+            id="owners-that-are-no-list",
+        ),
+        pytest.param(
+            _owned(ownerReferences=[5, {"uid": 7}]),
+            {
+                "metadata.ownerReferences[0]": "must be a mapping, is 5",
+                "metadata.ownerReferences[1].uid": "must be a string, is 7",
+            },
+            id="owners-of-wrong-types",
+        ),
+        pytest.param(
+            _owned(managedFields=[5]), {"metadata.managedFields[0]": "must be a mapping, is 5"}, id="managed-fields"
+        ),
+        pytest.param(_owned(labels={"a": 5}), {"metadata.labels.a": "must be a string, is 5"}, id="labels"),
+    ],
+)
+def test_types_are_checked_before_defaults_and_in_metadata(item: dict[str, Any], expected: dict[str, str]) -> None:
+    assert {problem.path: problem.message for problem in _problems(item)} == expected
+
+
 def _many(count: int, entry: Callable[[int], Any]) -> list[Any]:
     return [entry(number) for number in range(count)]
 

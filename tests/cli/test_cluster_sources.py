@@ -366,6 +366,16 @@ def test_a_named_autoscaler_is_drawn_by_its_schedule(ask: Run) -> None:
     )
 
 
+def test_a_calendar_of_a_named_autoscaler_has_its_entries(ask: Run) -> None:
+    day = ("--from", "2026-11-17", "--for", "1d", "-o", "ics")
+    shown = ask("preview", "-n", "shop", "horizontalautoscaler/web", *day)
+    assert "HorizontalAutoscaler/web" in shown.stdout.replace("\r\n ", "")
+    assert shown.stdout.count("BEGIN:VEVENT") == 3
+    empty = ask("preview", "-n", "shop", "deployment/web", *day)
+    assert "BEGIN:VEVENT" not in empty.stdout
+    assert "note: Deployment `web` does not depend on time" in empty.stderr
+
+
 POD_AUTOSCALER = """
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler

@@ -283,3 +283,35 @@ def test_an_autoscaler_with_other_metrics_is_noted(run: Run) -> None:
         "HorizontalAutoscaler `ml-training` is not drawn: it follows MetricsProducer `ml-training-floor`,"
         " and metrics that are not schedules" in " ".join(result.stderr.split())
     )
+
+
+KEDA = """
+apiVersion: autoscaling.karpenter.sh/v1alpha1
+kind: MetricsProducer
+metadata: {name: peak}
+spec:
+  schedule:
+    timezone: Europe/Berlin
+    defaultReplicas: 2
+    behaviors: [{replicas: 20, start: {hours: "8"}, end: {hours: "20"}}]
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: web}
+spec:
+  scaleTargetRef: {name: web}
+  triggers:
+  - type: prometheus
+    metadata: {serverAddress: "http://prom:9090", query: 'karpenter_scheduled_capacity{name="peak"}', threshold: "1"}
+"""
+
+
+def test_the_note_of_a_scaled_object_names_keda(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "keda.yaml"
+    file.write_text(KEDA)
+    noted = " ".join(run("preview", file, *WEEK).stderr.split())
+    assert (
+        "ScaledObject `web` is not drawn: it follows MetricsProducer `peak`, and KEDA also activates and deactivates"
+        " it, after periods of its own" in noted
+    )
+    assert "metrics that are not schedules" not in noted

@@ -18,6 +18,8 @@ from springtide.apis.canonical import canonical_text
 from springtide.apis.forecast import Forecast, ForecastQuery, LaneStyle, to_plain
 from springtide.apis.kinds import ValidationContext
 from springtide.apis.objects import forecast_of, with_calendars
+from springtide.apis.scheduled.follower_forecast import forecast_follower
+from springtide.apis.scheduled.followers import read_followers
 from springtide.assembly.manifests import CheckedManifests, ManifestSource, check_sources
 from springtide.cli.console import data_pieces
 
@@ -88,6 +90,123 @@ def test_objects_of_kubernetes_are_judged_whatever_a_field_holds() -> None:
                     assert problem.message
                     assert problem.line
                     assert problem.column
+
+
+_FOLLOWED: tuple[dict[str, Any], ...] = (
+    {
+        "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+        "kind": "MetricsProducer",
+        "metadata": {"name": "peak"},
+        "spec": {
+            "schedule": {
+                "timezone": "Europe/Berlin",
+                "defaultReplicas": 2,
+                "behaviors": [{"replicas": 20, "start": {"hours": "8"}, "end": {"hours": "20"}}],
+            }
+        },
+    },
+    {
+        "apiVersion": "autoscaling.karpenter.sh/v1alpha1",
+        "kind": "HorizontalAutoscaler",
+        "metadata": {"name": "ours"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 3,
+            "metrics": [
+                {
+                    "prometheus": {
+                        "query": 'karpenter_scheduled_capacity{name="peak"}',
+                        "target": {"type": "AverageValue", "value": 1},
+                    }
+                }
+            ],
+        },
+    },
+    {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"},
+            "maxReplicas": 3,
+            "behavior": {
+                "scaleUp": {
+                    "stabilizationWindowSeconds": 60,
+                    "tolerance": "0.2",
+                    "policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}],
+                }
+            },
+            "metrics": [
+                {
+                    "type": "External",
+                    "external": {
+                        "metric": {
+                            "name": "karpenter_scheduled_capacity",
+                            "selector": {"matchLabels": {"name": "peak"}},
+                        },
+                        "target": {"type": "AverageValue", "averageValue": "1"},
+                    },
+                }
+            ],
+        },
+    },
+    {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": "worker"},
+        "spec": {
+            "scaleTargetRef": {"name": "worker"},
+            "maxReplicaCount": 3,
+            "triggers": [
+                {
+                    "type": "prometheus",
+                    "metadata": {
+                        "serverAddress": "http://prometheus:9090",
+                        "query": 'karpenter_scheduled_capacity{name="peak"}',
+                        "threshold": "1",
+                    },
+                }
+            ],
+        },
+    },
+    {
+        "apiVersion": "autoscaling.karmada.io/v1alpha1",
+        "kind": "CronFederatedHPA",
+        "metadata": {"name": "evenings"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "shop"},
+            "rules": [{"name": "evening", "schedule": "0 20 * * *", "targetMaxReplicas": 5}],
+        },
+    },
+)
+"""A schedule, the autoscalers that follow it, and rules that change the bounds of one of them."""
+
+
+@pytest.mark.parametrize("number", [pytest.param(at, id=item["kind"]) for at, item in enumerate(_FOLLOWED)])
+def test_a_schedule_and_its_followers_are_judged_whatever_a_field_of_one_holds(number: int) -> None:
+    for place in _places(_FOLLOWED[number]):
+        for wrong in (*_WRONG, [1]):
+            changed = deepcopy(_FOLLOWED)
+            part: Any = changed[number]
+            for step in place[:-1]:
+                part = part[step]
+            part[place[-1]] = wrong
+            text = json.dumps({"apiVersion": "v1", "kind": "List", "items": changed})
+            try:
+                found = checked(text)
+                objects = [manifest.object for manifest in found.manifests]
+                question = with_calendars(ForecastQuery(NOW, NOW + 86400), objects)
+                for follower in read_followers(objects):
+                    forecast = forecast_follower(follower, question, always=True)
+                    if forecast is not None:
+                        check_forecast(forecast)
+            except Exception as failure:
+                failure.add_note(text)
+                raise
+            for problem in found.problems:
+                assert problem.message
+                assert problem.path or problem.line, (problem, text)
 
 
 @pytest.mark.parametrize("batch", range(10))

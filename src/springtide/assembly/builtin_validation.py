@@ -23,6 +23,7 @@ from springtide.apis.problems import Path, Problem, error, warning
 from springtide.apis.schema import ValueShape, ViewSchema, nearest
 from springtide.apis.structural_validation import shorten, wrong_shape
 from springtide.apiserver import builtin
+from springtide.apiserver.builtin.validation import NO_INT32, type_errors
 from springtide.apiserver.field_errors import format_value
 from springtide.apiserver.kinds import ServedKind, StructureNode, undeclared_fields
 from springtide.apiserver.values import deep_copy
@@ -90,8 +91,12 @@ def _problems(loaded: LoadedObject, served: ServedKind) -> Iterator[Problem]:
 
 
 def _causes(value: dict[str, Any], served: ServedKind) -> Iterator[StatusCause]:
-    """Yield all causes. The rules of a kind rely on its types, so values of wrong types are replaced first."""
-    wrong = {_steps(cause.field): cause for cause in _validated(value, served) if _is_of_wrong_type(cause)}
+    """Yield all causes. The rules of a kind rely on its types, so values of wrong types are replaced first.
+
+    Types are checked before defaults are set, which replace empty values of any type.
+    """
+    found = type_errors(value, served.structure, except_for=("apiVersion", "kind"))
+    wrong = {_steps(cause.field): cause for cause in found if _is_of_wrong_type(cause)}
     yield from wrong.values()
     judged = deep_copy(value)
     for path, cause in sorted(wrong.items(), key=lambda item: len(item[0]), reverse=True):
@@ -111,7 +116,7 @@ _NO_QUANTITY = "quantities must match the regular expression"
 
 
 def _is_of_wrong_type(cause: StatusCause) -> bool:
-    return cause.reason == _TYPE or _NO_QUANTITY in cause.message
+    return cause.reason == _TYPE or _NO_QUANTITY in cause.message or NO_INT32 in cause.message
 
 
 def _placeholder(cause: StatusCause) -> Any:
@@ -250,6 +255,8 @@ def _write(path: Path) -> str:
 def _type_problem(cause: StatusCause, path: Path, given: Any) -> Problem:
     if _NO_QUANTITY in cause.message:
         return next(problem.under(*path) for problem in FORMATS["quantity"](given))
+    if NO_INT32 in cause.message:
+        return error(path, f"{NO_INT32}, is {shorten(str(given))}")
     return wrong_shape(given, ViewSchema(shape=_SHAPES[_expected_type(cause)]), path)
 
 

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from springtide.almanac import load_zone
+from springtide.apis.core.workloads import ScaledObject
 from springtide.apis.forecast import Forecast, ForecastQuery, to_plain
 from springtide.apis.kinds import Kind, KindVersion
 from springtide.apis.objects import LoadedObject, forecast_of, with_calendars
@@ -95,12 +96,12 @@ def command(
     if output in ("json", "yaml"):
         _write(_data(drawn, output))
     else:
-        # A calendar of what autoscalers do beside what schedules say would have every entry twice.
-        forecasts = [one.forecast for one in drawn if output != "ics" or not one.follows]
+        # A calendar of what autoscalers do beside what schedules say would have every entry twice, if not asked for.
+        forecasts = [one.forecast for one in drawn if output != "ics" or named or not one.follows]
         _write(_picture(forecasts, output, zone=tz, now=checked.present, title=title))
     _show_unshown(found)
     note_missing_effects(found)
-    if output == "text" and (named or not cluster.requested):
+    if (output == "text" and not cluster.requested) or (output in ("text", "ics") and named):
         _note_undrawn(found, drawn)
     raise SystemExit(found.exit_code(strict=False))
 
@@ -218,6 +219,11 @@ def _note_undrawn(found: CheckedManifests, drawn: list[_Drawn]) -> None:
 
 def _follower_note(follower: ScheduleFollower) -> str:
     names = ", ".join(f"`{one.name}`" for one in follower.followed)
+    if isinstance(follower.loaded.view, ScaledObject):
+        return (
+            f"is not drawn: it follows MetricsProducer {names}, and KEDA also activates and deactivates it, after"
+            " periods of its own"
+        )
     if not follower.complete:
         return f"is not drawn: it follows MetricsProducer {names}, and metrics that are not schedules"
     bounds = follower.rules.bounds

@@ -27,6 +27,11 @@ class _Replicas:
 
     values: list[int]
 
+    def record(self, value: int) -> None:
+        """Append a value; an object that is deleted and created with the same replicas has not changed."""
+        if self.values[-1:] != [value]:
+            self.values.append(value)
+
     def __str__(self) -> str:
         least, most, changes = min(self.values), max(self.values), len(self.values) - 1
         if not changes:
@@ -78,7 +83,8 @@ class SimulationSummary:
     def __init__(self) -> None:
         self._replicas: dict[tuple[str, str], _Replicas] = {}
         self._autoscalers: dict[tuple[str, str], _Autoscaler] = {}
-        self._failures: dict[tuple[str, str, str], tuple[int, str, dict[str, None]]] = {}
+        self._failures: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
+        """When each object failed first, in this order, and the message; by kind, name (not of pods) and reason."""
 
     def record(self, entry: TraceEntry) -> None:
         """Take one entry of the trace."""
@@ -86,10 +92,9 @@ class SimulationSummary:
         if entry.kind == "Event":
             self._record_event(entry)
             return
-        if entry.verb == "bind":
-            # What was pending for a while is no failure.
-            _, _, pending = self._failures.get(("Pod", "", "FailedScheduling"), (0, "", {}))
-            pending.pop(named[1], None)
+        if entry.kind == "Pod" and entry.verb in ("bind", "delete"):
+            # A pod that was pending for a while is no failure.
+            self._failures.get(("Pod", "", "FailedScheduling"), {}).pop(named[1], None)
         self._record_replicas(named, entry)
         if entry.kind in ("HorizontalAutoscaler", "HorizontalPodAutoscaler"):
             self._record_autoscaler(named, entry)
@@ -106,9 +111,9 @@ class SimulationSummary:
             value = spec.get("replicas") if isinstance(spec, dict) else None
             owned = "metadata.ownerReferences" in entry.change
             if isinstance(value, int) and not owned:
-                self._replicas[named] = _Replicas([value])
+                self._replicas.setdefault(named, _Replicas([])).record(value)
         elif named in self._replicas and isinstance(value := entry.change.get("spec.replicas", [None, None])[1], int):
-            self._replicas[named].values.append(value)
+            self._replicas[named].record(value)
 
     def _record_autoscaler(self, named: tuple[str, str], entry: TraceEntry) -> None:
         known = self._autoscalers.setdefault(named, _Autoscaler(since=entry.at))
@@ -139,8 +144,7 @@ class SimulationSummary:
         name = f"{about['namespace']}/{about.get('name')}" if about.get("namespace") else str(about.get("name"))
         # Pods are many, and come and go: they are counted.
         key = (kind, "" if kind == "Pod" else name, str(parts.get("reason")))
-        _, _, names = self._failures.setdefault(key, (entry.at, str(parts.get("message")), {}))
-        names[name] = None
+        self._failures.setdefault(key, {}).setdefault(name, (entry.at, str(parts.get("message"))))
 
     def _scaled(self) -> Iterator[str]:
         for (kind, name), replicas in sorted(self._replicas.items()):
@@ -158,10 +162,11 @@ class SimulationSummary:
                 yield text
 
     def _failed(self) -> Iterator[str]:
-        for (kind, name, reason), (first, message, names) in sorted(self._failures.items()):
-            if not names:
+        for (kind, name, reason), failed in sorted(self._failures.items()):
+            if not failed:
                 continue
-            subject = f"{kind} {name}" if name else _count(len(names), kind.lower())
+            subject = f"{kind} {name}" if name else _count(len(failed), kind.lower())
+            first, message = next(iter(failed.values()))
             yield f"{subject}: {reason}, first at {format_instant(first)}: {message}"
 
 

@@ -36,6 +36,8 @@ STRANGERS = make_authority("strangers", now=NOW, seconds=DAY)
 SERVER = make_serving(make_authority("server", now=NOW, seconds=DAY), ("127.0.0.1",), now=NOW, seconds=DAY)
 API_SERVER = make_client(AUTHORITY, "kube-apiserver")
 REFUSED_BY_TLS = -1
+CUT = SUCCESSOR.certificate + AUTHORITY.certificate[:200]
+"""OpenSSL refuses this bundle; other parsers read the certificate that is whole."""
 
 
 @dataclass
@@ -203,6 +205,7 @@ def test_authorities_are_read_again_when_their_file_changes(tmp_path: Path) -> N
         pytest.param(b"", "names no certificate authority", id="empty"),
         pytest.param(b"\xff\xfe", "names no certificate authority", id="not-text"),
         pytest.param(AUTHORITY.key, "names no certificate authority", id="a-key"),
+        pytest.param(CUT, "names no certificate authority", id="cut-within-the-second"),
     ],
 )
 def test_an_invalid_file_is_reported_once_and_the_former_authorities_count(
@@ -221,6 +224,25 @@ def test_an_invalid_file_is_reported_once_and_the_former_authorities_count(
 
     with caplog.at_level(logging.WARNING):
         play(tmp_path, scenario)
+
+
+def test_a_comment_of_any_language_is_read(tmp_path: Path) -> None:
+    async def scenario(server: Server, file: Path) -> None:
+        replace(file, "# Autorität für Clients\n".encode() + SUCCESSOR.certificate)
+        clients = (API_SERVER, make_client(SUCCESSOR, "kube-apiserver"))
+        assert [await server.status(client) for client in clients] == [REFUSED_BY_TLS, 200]
+
+    play(tmp_path, scenario)
+
+
+def test_authorities_that_openssl_refuses_are_refused_each_time() -> None:
+    """Were they stored, the second call would change nothing, silently, and the former ones would count for good."""
+    identity = ClientVerifyingTls(SERVER, required=True)
+    identity.trust(AUTHORITY.certificate.decode())
+    for _ in range(2):
+        with pytest.raises(ssl.SSLError):
+            identity.trust(CUT.decode())
+    identity.replace(SERVER)  # with the authorities that were valid
 
 
 def test_a_server_does_not_start_without_authorities(tmp_path: Path) -> None:

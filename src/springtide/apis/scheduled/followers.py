@@ -136,10 +136,10 @@ def read_follower(loaded: LoadedObject, producers: ScheduledProducers, position:
 
 
 def _target_of_rules(loaded: LoadedObject) -> tuple[str | None, str, str] | None:
-    """Return the target of a CronFederatedHPA: where that is an autoscaler, its bounds change."""
+    """Return the target of a CronFederatedHPA, with or without errors: where it is an autoscaler, its bounds change."""
     if loaded.kind.kind != "CronFederatedHPA":
         return None
-    reference = (loaded.value.get("spec") or {}).get("scaleTargetRef") or {}
+    reference = _mapping(_mapping(loaded.value.get("spec")).get("scaleTargetRef"))
     return loaded.namespace, str(reference.get("kind")), str(reference.get("name"))
 
 
@@ -182,7 +182,7 @@ def _pod_autoscaler(
 ) -> ScheduleFollower | None:
     metrics = view.spec.metrics or ()
     followed = tuple(one for metric in metrics if (one := _external(metric, loaded, producers)) is not None)
-    behavior = _mapping((loaded.value.get("spec") or {}).get("behavior"))
+    behavior = _mapping(_mapping(loaded.value.get("spec")).get("behavior"))
     up, down = _mapping(behavior.get("scaleUp")), _mapping(behavior.get("scaleDown"))
     limits = (_pod_limits(up, UP_WINDOW), _pod_limits(down, DOWN_WINDOW))
     tolerances = (_pod_tolerance(up), _pod_tolerance(down))

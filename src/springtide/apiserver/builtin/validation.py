@@ -29,17 +29,26 @@ _PYTHON_TYPES: dict[ValueType, tuple[type, ...]] = {
 _TYPE_NAMES = {ValueType.INT_OR_STRING: "integer or string"}
 _QUANTITY_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
+NO_INT32 = "must be between -2147483648 and 2147483647"
+"""Of a number where a string is allowed, too: it is a field of 32 bits."""
 
 _TYPE_AND_METADATA = frozenset({"apiVersion", "kind", "metadata"})
 """Fields that are validated for all kinds alike, before those of the kind."""
 
 
+def type_errors(
+    value: Object, structure: StructureNode, *, except_for: Collection[str] = _TYPE_AND_METADATA
+) -> Iterator[StatusCause]:
+    """Yield values of wrong types, except for those in some fields. Required fields are not checked."""
+    causes: list[StatusCause] = []
+    body = {name: part for name, part in value.items() if name not in except_for}
+    _validate_struct(body, None, structure, (), causes, False)
+    return (cause for cause in causes if cause.reason != "FieldValueNotSupported")
+
+
 def first_type_error(value: Object, structure: StructureNode) -> StatusCause | None:
     """Return the first value of a wrong type, if any. Required fields and metadata are not checked."""
-    causes: list[StatusCause] = []
-    body = {name: part for name, part in value.items() if name not in _TYPE_AND_METADATA}
-    _validate_struct(body, None, structure, (), causes, False)
-    return next((cause for cause in causes if cause.reason != "FieldValueNotSupported"), None)
+    return next(type_errors(value, structure), None)
 
 
 def validate_fields(value: Object, old: Object | None, structure: TypeNode) -> tuple[StatusCause, ...]:
@@ -78,6 +87,8 @@ def _validate(
             causes.append(invalid(_format_path(path), value, _QUANTITY_FORM))
     elif kind is not ValueType.ANY and type(value) not in _PYTHON_TYPES[kind]:
         causes.append(_wrong_type(path, value, _TYPE_NAMES.get(kind, kind.value)))
+    elif kind is ValueType.INT_OR_STRING and isinstance(value, int) and not -(2**31) <= value < 2**31:
+        causes.append(invalid(_format_path(path), value, NO_INT32))
     elif type(node) is EnumNode and value and value not in node.supported:
         causes.append(unsupported(_format_path(path), value, *node.supported))
 

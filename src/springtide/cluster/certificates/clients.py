@@ -33,12 +33,17 @@ class InvalidAuthorities(ValueError):
 
 
 def check_authorities(pem: str) -> str:
-    """Return authorities in PEM unchanged; raises `InvalidAuthorities` if they are none."""
+    """Return authorities in PEM for OpenSSL; raises `InvalidAuthorities` if they are none, or if OpenSSL refuses them.
+
+    OpenSSL takes ASCII only, so other characters, which comments may have, are replaced.
+    """
+    accepted = pem.encode("ascii", "replace").decode("ascii")
     try:
-        x509.load_pem_x509_certificates(pem.encode())
-    except ValueError as failure:
+        x509.load_pem_x509_certificates(accepted.encode())
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=accepted)
+    except (ValueError, ssl.SSLError) as failure:
         raise InvalidAuthorities(f"no certificates in PEM: {failure}") from None
-    return pem
+    return accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +112,16 @@ class ClientVerifyingTls(TlsIdentity):
         """Use another server certificate for new connections."""
         super().replace(pair)
         self._pair = pair
-        self._renew()
+        self._renew(self._trusted)
 
     def trust(self, authorities: str) -> None:
-        """Accept only client certificates of these authorities, in PEM, on new connections."""
+        """Accept only client certificates of these authorities, in PEM, on new connections.
+
+        Raises `ssl.SSLError` if OpenSSL refuses them; the former ones count then.
+        """
         if authorities != self._trusted:
+            self._renew(authorities)
             self._trusted = authorities
-            self._renew()
 
     def _reported_handshake(self) -> type[ssl.SSLObject]:
         """Make a class of connections whose failed verification is logged: the client often sees only an EOF."""
@@ -141,12 +149,12 @@ class ClientVerifyingTls(TlsIdentity):
             self._reported.add(problem)
             log.warning("a client cannot connect: %s", problem)
 
-    def _renew(self) -> None:
-        self._reported.clear()
+    def _renew(self, authorities: str) -> None:
         newest = TlsIdentity(self._pair).context
         self._request_client_certificates(newest)
-        if self._trusted:
-            newest.load_verify_locations(cadata=self._trusted)
+        if authorities:
+            newest.load_verify_locations(cadata=authorities)
+        self._reported.clear()
         self._newest = newest
 
     def _switch_context(self, connection: ssl.SSLObject, name: str | None, entered: ssl.SSLContext) -> None:  # noqa: ARG002
