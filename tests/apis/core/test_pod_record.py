@@ -8,7 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from springtide.apis.core.pod_record import POD_ANNOTATIONS, HostPort, PodDetails, PodRecord, PodView, pod_record
+from springtide.apis.core.pod_record import (
+    POD_ANNOTATIONS,
+    EphemeralClaim,
+    HostPort,
+    InlineDisk,
+    PodRecord,
+    PodView,
+    pod_class_of,
+    pod_details_of,
+    pod_record,
+)
 
 
 def record(spec: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **metadata: Any) -> PodRecord:
@@ -52,6 +62,128 @@ def test_requests_that_are_no_quantities() -> None:
 
     assert dict(made.pod_class.requests) == {}
     assert made.pod_class.unreadable
+
+
+def container(cpu: str, name: str = "main", **more: Any) -> dict[str, Any]:
+    return {"name": name, "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+def has(cpu: str, allocated: str | None = None, name: str = "main") -> dict[str, Any]:
+    """Return what a kubelet reports of a container."""
+    reported: dict[str, Any] = {"name": name, "resources": {"requests": {"cpu": cpu}}}
+    return {**reported, "allocatedResources": {"cpu": allocated}} if allocated else reported
+
+
+INFEASIBLE = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+DEFERRED = [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "expected"),
+    [
+        pytest.param({"containers": [container("1")]}, {}, None, id="nothing-reported"),
+        pytest.param({"containers": [container("1")]}, {"containerStatuses": [has("1", "1")]}, None, id="not-resized"),
+        pytest.param({"containers": [container("1")]}, {"containerStatuses": [has("1000m")]}, None, id="other-words"),
+        pytest.param({"containers": [container("2")]}, {"containerStatuses": [has("1", "1")]}, None, id="growing"),
+        pytest.param({"containers": [container("1")]}, {"containerStatuses": [has("3", "2")]}, "3", id="shrinking"),
+        pytest.param({"containers": [container("1")]}, {"containerStatuses": [has("1", "2")]}, "2", id="allocated"),
+        pytest.param(
+            {"containers": [container("8")]},
+            {"containerStatuses": [has("1", "2")], "conditions": INFEASIBLE},
+            "2",
+            id="infeasible",
+        ),
+        pytest.param(
+            {"containers": [container("8")]},
+            {"containerStatuses": [has("1", "2")], "conditions": DEFERRED},
+            None,
+            id="deferred",
+        ),
+        pytest.param(
+            {"containers": [container("1")]},
+            {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "9"}}]},
+            None,
+            id="allocated-but-nothing-used",
+        ),
+        pytest.param(
+            {
+                "containers": [container("1")],
+                "initContainers": [container("1", "s", restartPolicy="Always"), container("1", "i")],
+            },
+            {
+                "containerStatuses": [has("1")],
+                "initContainerStatuses": [has("2", name="s"), has("9", name="i")],
+            },
+            "3",
+            id="sidecars-only",
+        ),
+        pytest.param(
+            {"containers": [container("1")], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "1"}},
+            {"resources": {"requests": {"cpu": "4"}}, "allocatedResources": {"cpu": "3"}},
+            "5",
+            id="whole-pod",
+        ),
+        pytest.param(
+            {"containers": [container("1")], "resources": {"requests": {"cpu": "8"}}},
+            {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}, "conditions": INFEASIBLE},
+            "3",
+            id="whole-pod-infeasible",
+        ),
+        pytest.param(
+            {"containers": [container("1")]},
+            {"resources": {"requests": {"cpu": "4"}}, "containerStatuses": [has("1")]},
+            None,
+            id="whole-pod-reported-but-not-requested",
+        ),
+        pytest.param({"containers": [container("1")]}, {"containerStatuses": [has("much")]}, None, id="not-a-quantity"),
+    ],
+)
+def test_requests_while_a_pod_is_resized(spec: dict[str, Any], status: dict[str, Any], expected: str | None) -> None:
+    """The largest of requested, allocated and actual amounts counts; pods of a template still share their class."""
+    made = record(spec, status)
+
+    assert (made.details.resized is None) == (expected is None)
+    assert made.pod_class is record(spec).pod_class
+    if expected is not None:
+        assert str(made.requests["cpu"]) == expected
+    else:
+        assert made.requests is made.pod_class.requests
+
+
+def test_ports_on_the_network_of_the_host() -> None:
+    """All ports of the containers are ports of the node, also in templates, where the API server does not set them."""
+    ports = [{"containerPort": 80}, {"containerPort": 53, "hostPort": 54, "protocol": "UDP"}]
+    containers = [{"name": "c", "ports": ports}]
+
+    assert record({"containers": containers}).pod_class.host_ports == (HostPort(54, "UDP"),)
+    assert record({"containers": containers, "hostNetwork": True}).pod_class.host_ports == (
+        HostPort(80),
+        HostPort(54, "UDP"),
+    )
+
+
+def test_the_class_of_a_spec_is_that_of_the_pod() -> None:
+    """Names, images and ports that are not of the node make no other class, and neither do volumes."""
+    spec = {"containers": [container("1")], "nodeSelector": {"a": "b"}}
+    varied = {
+        "containers": [container("1", "other", image="x", env=[], ports=[{"containerPort": 80}])],
+        "nodeSelector": {"a": "b"},
+        "volumes": [{"name": "v"}],
+        "nodeName": "n1",
+    }
+
+    assert pod_class_of(spec) is pod_class_of(varied)
+    assert pod_class_of(spec) is record(varied).pod_class
+
+
+def test_priority_of_manifests() -> None:
+    """A manifest names its priority class only; the API server sets the number."""
+    named, live = (
+        pod_class_of({"containers": [], "priorityClassName": "high", **more}) for more in ({}, {"priority": 0})
+    )
+
+    assert (named.priority_class_name, named.has_priority, named.priority) == ("high", False, 0)
+    assert live.has_priority
 
 
 def test_what_decides_where_a_pod_can_run() -> None:
@@ -115,7 +247,108 @@ def test_what_decides_where_a_pod_can_run() -> None:
 )
 def test_claims_of_volumes(volume: dict[str, Any], claims: tuple[str, ...]) -> None:
     """Volumes count by the claim that they use; that of an ephemeral volume is named after pod and volume."""
-    assert record({"volumes": [{"name": "v", **volume}]}).details == PodDetails(claims)
+    assert record({"volumes": [{"name": "v", **volume}]}).details.claims == claims
+
+
+def test_ephemeral_claims_keep_what_they_will_request() -> None:
+    """Of a claim that does not exist yet, its template decides."""
+    spec = {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volumes = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"metadata": {}, "spec": spec}}}]
+    (claim,) = record({"volumes": volumes}).details.ephemeral_claims
+
+    assert (claim.name, claim.spec.storage_class_name, claim.spec.access_modes) == (
+        "web-0-v",
+        "fast",
+        ("ReadWriteOnce",),
+    )
+    assert isinstance(claim, EphemeralClaim)
+    assert pod_details_of({"volumes": volumes}, "web-0").ephemeral_claims == (claim,)
+    assert pod_details_of({"volumes": 1}).claims == ()
+
+
+EBS = {"awsElasticBlockStore": {"volumeID": "aws://a/vol-1"}}
+
+
+@pytest.mark.parametrize(
+    ("volume", "disk", "driver"),
+    [
+        pytest.param(EBS, InlineDisk("awsElasticBlockStore", "vol-1"), "ebs.csi.aws.com", id="ebs"),
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            InlineDisk("gcePersistentDisk", "d", read_only=True),
+            "pd.csi.storage.gke.io",
+            id="gce",
+        ),
+        pytest.param(
+            {"azureDisk": {"diskName": "d", "diskURI": "/d"}},
+            InlineDisk("azureDisk", "/d"),
+            "disk.csi.azure.com",
+            id="azure",
+        ),
+        pytest.param(
+            {"azureFile": {"secretName": "s", "shareName": "d"}},
+            InlineDisk("azureFile", "s/d"),
+            "file.csi.azure.com",
+            id="azure-file",
+        ),
+        pytest.param(
+            {"vsphereVolume": {"volumePath": "d"}},
+            InlineDisk("vsphereVolume", "d"),
+            "csi.vsphere.vmware.com",
+            id="vsphere",
+        ),
+        pytest.param({"iscsi": {"iqn": "d", "lun": 0}}, InlineDisk("iscsi", "d"), "", id="iscsi"),
+        pytest.param(
+            {"rbd": {"image": "d", "monitors": ["m"]}}, InlineDisk("rbd", "rbd/d", monitors=("m",)), "", id="rbd"
+        ),
+    ],
+)
+def test_disks_within_pods(volume: dict[str, Any], disk: InlineDisk, driver: str) -> None:
+    """Disks of the plugins before CSI are kept, with the driver that attaches them."""
+    details = record({"volumes": [{"name": "v", **volume}]}).details
+
+    assert details.disks == (disk,)
+    assert details.disks[0].driver == driver
+
+
+def test_csi_volumes_within_pods_are_not_kept() -> None:
+    """They count for no limit."""
+    assert record({"volumes": [{"name": "v", "csi": {"driver": "d"}}]}).details is record().details
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "conflict"),
+    [
+        pytest.param(
+            InlineDisk("awsElasticBlockStore", "d", read_only=True),
+            InlineDisk("awsElasticBlockStore", "d", read_only=True),
+            True,
+            id="ebs-read-only",
+        ),
+        pytest.param(
+            InlineDisk("gcePersistentDisk", "d", read_only=True),
+            InlineDisk("gcePersistentDisk", "d", read_only=True),
+            False,
+            id="gce-read-only",
+        ),
+        pytest.param(
+            InlineDisk("gcePersistentDisk", "d"), InlineDisk("gcePersistentDisk", "d", read_only=True), True, id="gce"
+        ),
+        pytest.param(InlineDisk("iscsi", "d"), InlineDisk("iscsi", "e"), False, id="others"),
+        pytest.param(InlineDisk("iscsi", "d"), InlineDisk("rbd", "d"), False, id="other-plugin"),
+        pytest.param(InlineDisk("azureDisk", "d"), InlineDisk("azureDisk", "d"), False, id="azure"),
+        pytest.param(
+            InlineDisk("rbd", "d", monitors=("a", "b")), InlineDisk("rbd", "d", monitors=("b",)), True, id="rbd"
+        ),
+        pytest.param(
+            InlineDisk("rbd", "d", monitors=("a",)), InlineDisk("rbd", "d", monitors=("b",)), False, id="other-ceph"
+        ),
+    ],
+)
+def test_conflicts_of_disks(one: InlineDisk, other: InlineDisk, conflict: bool) -> None:
+    """Two pods with one disk cannot share a node, except where all read and the plugin allows that."""
+    assert one.conflicts_with(other) is conflict
+    assert other.conflicts_with(one) is conflict
 
 
 def test_identity_and_state() -> None:

@@ -96,6 +96,14 @@ def asked(spec: dict[str, Any]) -> dict[str, str]:
             {"cpu": "3"},
             id="overhead-on-top-of-pod-level",
         ),
+        pytest.param(
+            {
+                "containers": [{"name": "m", "resources": {"limits": {"hugepages-2Mi": "4Mi"}}}],
+                "resources": {"limits": {"hugepages-2Mi": "8Mi"}},
+            },
+            {"hugepages-2Mi": "8Mi"},
+            id="pod-level-limit-of-huge-pages",
+        ),
     ],
 )
 def test_pod_requests(spec: dict[str, Any], expected: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from springtide.apis.core import nodes, pods, workloads
+from springtide.apis.core import nodes, pods, policies, volumes, workloads
 from springtide.apis.kinds import Kind, KindVersion, View
 
 __all__ = ["KINDS"]
@@ -22,8 +22,11 @@ def _kind(group: str, plural: str, *, cluster_scoped: bool = False, **versions: 
 
 
 KINDS: tuple[Kind, ...] = (
+    _kind("", "limitranges", v1=policies.LimitRange),
     _kind("", "namespaces", cluster_scoped=True, v1=nodes.Namespace),
     _kind("", "nodes", cluster_scoped=True, v1=nodes.Node),
+    _kind("", "persistentvolumeclaims", v1=volumes.PersistentVolumeClaim),
+    _kind("", "persistentvolumes", cluster_scoped=True, v1=volumes.PersistentVolume),
     _kind("", "pods", v1=pods.Pod),
     _kind("", "podtemplates", v1=pods.PodTemplate),
     _kind("", "replicationcontrollers", v1=workloads.ReplicationController),
@@ -39,4 +42,8 @@ KINDS: tuple[Kind, ...] = (
         v2=workloads.HorizontalPodAutoscaler,
     ),
     _kind("keda.sh", "scaledobjects", v1alpha1=workloads.ScaledObject),
+    _kind("policy", "poddisruptionbudgets", v1=policies.PodDisruptionBudget),
+    _kind("scheduling.k8s.io", "priorityclasses", cluster_scoped=True, v1=policies.PriorityClass),
+    _kind("storage.k8s.io", "csinodes", cluster_scoped=True, v1=volumes.CSINode),
+    _kind("storage.k8s.io", "storageclasses", cluster_scoped=True, v1=volumes.StorageClass),
 )

@@ -1,7 +1,8 @@
 """Nodes: their view in manifests, and the record that controllers, behaviours and the packer keep in memory.
 
 `NodeView` is the type that the API server's JSON is decoded as; `node_record` makes the record of it. Nodes of one
-machine type share the mappings of their amounts. Namespaces have a view only.
+machine type share the mappings of their amounts. Pressure and network conditions are not kept: taints that the node
+controller sets say the same to the scheduler. Namespaces are here, too: their labels decide which pods affinity counts.
 """
 
 from __future__ import annotations
@@ -52,18 +53,47 @@ class NodeSpec(View, kw_only=True):
     unschedulable: Annotated[bool, doc("Whether new pods are kept away.")] = False
 
 
+class NodeCondition(View, kw_only=True):
+    """One observation about a node."""
+
+    type: Annotated[str, doc("What is observed, such as Ready or MemoryPressure.")]
+    status: Annotated[str, doc("Whether it holds: True, False or Unknown.")]
+    reason: Annotated[str | None, doc("Why, in one CamelCase word.")] = None
+    message: Annotated[str | None, doc("Why, in a sentence.")] = None
+    last_heartbeat_time: Annotated[str | None, doc("When it was observed last.")] = None
+    last_transition_time: Annotated[str | None, doc("When the status last changed.")] = None
+
+
+class NodeSystemInfo(View, kw_only=True):
+    """The software of a node."""
+
+    __opaque__ = ("bootID", "machineID", "swap", "systemUUID")
+
+    architecture: Annotated[str | None, doc("The architecture, such as amd64.")] = None
+    container_runtime_version: Annotated[str | None, doc("Name and version of the container runtime.")] = None
+    kernel_version: Annotated[str | None, doc("Version of the kernel.")] = None
+    kube_proxy_version: Annotated[str | None, doc("Version of kube-proxy; no longer set.")] = None
+    kubelet_version: Annotated[str | None, doc("Version of the kubelet.")] = None
+    operating_system: Annotated[str | None, doc("The operating system, linux or windows.")] = None
+    os_image: Annotated[str | None, doc("The image of the operating system.")] = None
+
+
+class NodeAddress(View, kw_only=True):
+    """An address of a node."""
+
+    type: Annotated[str, doc("Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.")]
+    address: Annotated[str, doc("The address.")]
+
+
 class NodeStatus(View, kw_only=True):
-    """Capacity of a node."""
+    """Capacity and condition of a node."""
 
     __opaque__ = (
-        "addresses",
-        "conditions",
         "config",
         "daemonEndpoints",
         "declaredFeatures",
         "features",
         "images",
-        "nodeInfo",
         "phase",
         "runtimeHandlers",
         "volumesAttached",
@@ -72,13 +102,24 @@ class NodeStatus(View, kw_only=True):
 
     capacity: Annotated[dict[str, Quantity] | None, doc("Amounts that the machine has.")] = None
     allocatable: Annotated[dict[str, Quantity] | None, doc("Amounts that pods may request.")] = None
+    conditions: Annotated[tuple[NodeCondition, ...] | None, doc("Observations; Ready decides.")] = None
+    addresses: Annotated[tuple[NodeAddress, ...] | None, doc("Addresses.")] = None
+    node_info: Annotated[NodeSystemInfo | None, doc("The software of the node.")] = None
 
 
 class Node(Object, kw_only=True):
     """A machine of the cluster."""
 
     spec: Annotated[NodeSpec | None, doc("Identity, taints and schedulability.")] = None
-    status: Annotated[NodeStatus | None, doc("Capacity.")] = None
+    status: Annotated[NodeStatus | None, doc("Capacity and condition.")] = None
+
+
+class NamespaceRecord(msgspec.Struct, frozen=True, gc=False):
+    """A namespace, whose labels affinity terms select."""
+
+    name: str = ""
+    labels: Mapping[str, str] = NO_LABELS
+    deleting: bool = False
 
 
 class NodeTaint(msgspec.Struct, frozen=True, gc=False):
@@ -196,6 +237,27 @@ class NodeView(DecodedPart):
     def is_terminating(self) -> bool:
         """Whether it has been deleted and is not gone yet."""
         return self.metadata.deletion_timestamp is not None
+
+
+class _NamespaceMetadata(DecodedPart):
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class NamespaceView(DecodedPart):
+    """A namespace as the API server sends it, as far as records are made of it."""
+
+    metadata: _NamespaceMetadata
+
+
+def namespace_record(namespace: NamespaceView) -> NamespaceRecord:
+    """Make the record of a namespace."""
+    metadata = namespace.metadata
+    return NamespaceRecord(metadata.name, intern_strings(metadata.labels), metadata.deletion_timestamp is not None)
 
 
 def node_record(node: NodeView) -> NodeRecord:

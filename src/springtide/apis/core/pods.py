@@ -11,7 +11,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from springtide.apis.core.affinity import AffinityView
 from springtide.apis.core.resources import Resources
+from springtide.apis.core.volume_sources import Volume
 from springtide.apis.kinds import Int32, NonEmpty, Quantity, ValidationContext, View, by_key, doc
 from springtide.apis.meta.types import LabelSelectorView, Object, ObjectMeta
 from springtide.apis.problems import Problem, error, warning
@@ -141,6 +143,12 @@ class TopologySpreadConstraint(View, kw_only=True):
     node_taints_policy: Annotated[Literal["Honor", "Ignore"] | None, doc("Whether taints count.")] = None
 
 
+class SchedulingGate(View, kw_only=True):
+    """What must be removed from the pod before it is scheduled."""
+
+    name: Annotated[NonEmpty, doc("Name of the gate.")]
+
+
 Containers = Annotated[tuple[Container, ...], by_key("name")]
 
 
@@ -149,7 +157,6 @@ class PodSpec(View, kw_only=True):
 
     __opaque__ = (
         "activeDeadlineSeconds",
-        "affinity",
         "automountServiceAccountToken",
         "dnsConfig",
         "dnsPolicy",
@@ -157,16 +164,13 @@ class PodSpec(View, kw_only=True):
         "ephemeralContainers",
         "hostAliases",
         "hostIPC",
-        "hostNetwork",
         "hostPID",
         "hostUsers",
         "hostname",
         "hostnameOverride",
         "imagePullSecrets",
         "os",
-        "preemptionPolicy",
         "readinessGates",
-        "schedulingGates",
         "schedulingGroup",
         "securityContext",
         "serviceAccount",
@@ -174,8 +178,6 @@ class PodSpec(View, kw_only=True):
         "setHostnameAsFQDN",
         "shareProcessNamespace",
         "subdomain",
-        "terminationGracePeriodSeconds",
-        "volumes",
         "workloadRef",
     )
 
@@ -188,6 +190,7 @@ class PodSpec(View, kw_only=True):
     overhead: Annotated[dict[str, Quantity] | None, doc("What running the pod itself takes.")] = None
     resource_claims: Annotated[tuple[PodResourceClaim, ...] | None, doc("Devices that the pod claims.")] = None
     node_selector: Annotated[dict[str, str] | None, doc("Labels that the node must have.")] = None
+    affinity: Annotated[AffinityView | None, doc("Which nodes, and near which pods.")] = None
     node_name: Annotated[str | None, doc("The node that the pod is bound to.")] = None
     tolerations: Annotated[tuple[Toleration, ...] | None, doc("Taints that the pod tolerates.")] = None
     topology_spread_constraints: Annotated[
@@ -195,6 +198,17 @@ class PodSpec(View, kw_only=True):
     ] = None
     priority: Annotated[Int32 | None, doc("Priority, set from the class.")] = None
     priority_class_name: Annotated[str | None, doc("Name of the PriorityClass.")] = None
+    preemption_policy: Annotated[
+        str | None, doc("Never, or PreemptLowerPriority if not set: whether others are evicted for the pod.")
+    ] = None
+    scheduling_gates: Annotated[
+        Annotated[tuple[SchedulingGate, ...], by_key("name")] | None, doc("What keeps the pod from being scheduled.")
+    ] = None
+    host_network: Annotated[bool | None, doc("Whether its ports are ports of the node.")] = None
+    volumes: Annotated[
+        Annotated[tuple[Volume, ...], by_key("name")] | None, doc("Volumes that containers can mount.")
+    ] = None
+    termination_grace_period_seconds: Annotated[int | None, doc("How long the pod may take to end.")] = None
     restart_policy: Annotated[
         Literal["Always", "OnFailure", "Never"] | None, doc("When containers are started again.")
     ] = None

@@ -7,7 +7,7 @@ accepted the template.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
 from springtide.apis.kinds import Quantity, ValidationContext, View, doc
@@ -158,50 +158,61 @@ class RequestingPod(Protocol):
         """What running the pod itself costs."""
 
 
-def pod_requests(spec: RequestingPod) -> dict[str, Amount]:
+def requests_of(container: RequestingContainer) -> dict[str, Amount]:
+    """Return the requests of a container as the API server defaults them: a limit without a request is a request."""
+    resources = container.resources
+    return {} if resources is None else {**amounts(resources.limits), **amounts(resources.requests)}
+
+
+def pod_requests(
+    spec: RequestingPod,
+    container_requests: Callable[[RequestingContainer], Mapping[str, Amount]] = requests_of,
+    pod_level: Callable[[str, Amount], Amount] = lambda _, amount: amount,
+) -> dict[str, Amount]:
     """Return the effective requests of a pod: the highest sum of containers that run at the same time.
 
     Sidecars run beside all containers that start after them, ordinary init containers one at a time before the
     containers. Requests of the pod as a whole replace the sum of its containers. Names are sorted.
+
+    While a pod is resized, `container_requests` gives the requests of a container, and `pod_level` replaces an amount
+    that is requested for the whole pod.
     """
-    needed = _container_requests(spec)
-    if spec.resources is not None:
-        needed |= _pod_level(spec.resources, needed)
+    needed = _container_requests(spec, container_requests)
+    for name, amount in pod_level_requests(spec).items():
+        needed[name] = pod_level(name, amount)
     total = _added(needed, amounts(spec.overhead))
     return {name: total[name] for name in sorted(total)}
 
 
-def _container_requests(spec: RequestingPod) -> dict[str, Amount]:
+def pod_level_requests(spec: RequestingPod) -> dict[str, Amount]:
+    """Return what is requested for the pod as a whole, as the API server defaults it.
+
+    Where the pod has limits, it requests what its containers do together, and its limit of what no container requests.
+    Huge pages cannot be overcommitted: their limit is the request in any case.
+    """
+    if spec.resources is None:
+        return {}
+    requests, limits = amounts(spec.resources.requests), amounts(spec.resources.limits)
+    containers = _container_requests(spec, requests_of) if limits else {}
+    filled = {**limits, **{name: amount for name, amount in containers.items() if not is_huge_page(name)}, **requests}
+    return {name: amount for name, amount in filled.items() if name in _POD_LEVEL or is_huge_page(name)}
+
+
+def _container_requests(
+    spec: RequestingPod, requests: Callable[[RequestingContainer], Mapping[str, Amount]]
+) -> dict[str, Amount]:
     sidecars: dict[str, Amount] = {}
     peak: dict[str, Amount] = {}
     for container in spec.init_containers or ():
         if container.sidecar:
-            sidecars = _added(sidecars, _requests(container.resources))
-            peak = _largest(peak, sidecars)
+            sidecars = _added(sidecars, requests(container))
+            peak = largest(peak, sidecars)
         else:
-            peak = _largest(peak, _added(sidecars, _requests(container.resources)))
-    return _largest(peak, _added(sidecars, _sum_of(spec.containers)))
-
-
-def _pod_level(resources: ResourceRequirements, containers: Mapping[str, Amount]) -> dict[str, Amount]:
-    """Return the pod-level requests, and the pod-level limits of resources that no container requests."""
-    requests, limits = amounts(resources.requests), amounts(resources.limits)
-    unset = {name: limit for name, limit in limits.items() if name not in containers}
-    return {name: amount for name, amount in {**unset, **requests}.items() if name in _POD_LEVEL or is_huge_page(name)}
-
-
-def _requests(resources: ResourceRequirements | None) -> dict[str, Amount]:
-    """Return requests as the API server defaults them: a limit without a request is its own request."""
-    if resources is None:
-        return {}
-    return {**amounts(resources.limits), **amounts(resources.requests)}
-
-
-def _sum_of(containers: Iterable[RequestingContainer]) -> dict[str, Amount]:
-    total: dict[str, Amount] = {}
-    for container in containers:
-        total = _added(total, _requests(container.resources))
-    return total
+            peak = largest(peak, _added(sidecars, requests(container)))
+    together = sidecars
+    for container in spec.containers:
+        together = _added(together, requests(container))
+    return largest(peak, together)
 
 
 def _added(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, Amount]:
@@ -211,8 +222,9 @@ def _added(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, 
     return total
 
 
-def _largest(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, Amount]:
-    largest = dict(one)
+def largest(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, Amount]:
+    """Return the larger amount of each resource."""
+    merged = dict(one)
     for name, amount in other.items():
-        largest[name] = max(largest[name], amount) if name in largest else amount
-    return largest
+        merged[name] = max(merged[name], amount) if name in merged else amount
+    return merged

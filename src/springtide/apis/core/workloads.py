@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from springtide.apis.core.pods import PodTemplateSpec, misplaced_consumer_problems
+from springtide.apis.core.volume_sources import VolumeClaimTemplate
 from springtide.apis.kinds import Count, PositiveCount, ValidationContext, View, doc
 from springtide.apis.meta.scaling import NamedScaleTarget
 from springtide.apis.meta.types import LabelSelectorView, Object
@@ -91,8 +92,11 @@ class StatefulSetSpec(_Replicated, kw_only=True):
         "revisionHistoryLimit",
         "serviceName",
         "updateStrategy",
-        "volumeClaimTemplates",
     )
+
+    volume_claim_templates: Annotated[
+        tuple[VolumeClaimTemplate, ...] | None, doc("Claims that each pod gets of its own.")
+    ] = None
 
 
 class ReplicationControllerSpec(View, kw_only=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from springtide.apis.core.daemon_sets import taints_tolerated_by_daemons
 from springtide.apis.core.nodes import NodeRecord
 from springtide.apis.core.pod_record import PodSchedulingClass, pod_class_of
 from springtide.cluster.controller import Controller, Permission, Result, Watch
@@ -28,16 +29,6 @@ from springtide.simulator.behaviours.ownership import (
 from springtide.simulator.behaviours.predicates import chooses, effective_taints, untolerated
 from springtide.simulator.behaviours.resources import ALL_PODS, DAEMON_SETS, owned, to_controller
 
-_ALWAYS_TOLERATED = (
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
-)
-_ON_THE_HOST = ("node.kubernetes.io/network-unavailable", "NoSchedule")
-
 
 @dataclass(slots=True)
 class DaemonSetPlan:
@@ -52,7 +43,7 @@ class DaemonSetPlan:
 def spec_of(item: Object) -> Object:
     """Return the pod spec with the tolerations that the DaemonSet controller adds."""
     spec = item["spec"]["template"]["spec"]
-    added = [*_ALWAYS_TOLERATED, *([_ON_THE_HOST] if spec.get("hostNetwork") else [])]
+    added = taints_tolerated_by_daemons(host_network=bool(spec.get("hostNetwork")))
     extra = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in added]
     present = spec.get("tolerations") or []
     return {**spec, "tolerations": [*present, *(toleration for toleration in extra if toleration not in present)]}
