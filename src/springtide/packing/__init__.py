@@ -1,0 +1,1 @@
+"""What fits on which nodes, and which nodes are cheapest to add."""
