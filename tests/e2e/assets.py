@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from tests.e2e.building import PROGRAMS, SOURCES, CannotBuild, build, flags
+from tests.e2e.building import FILTERS, PROGRAMS, SOURCES, CannotBuild, build, build_filters, flags
 
 VARIABLES = ("SPRINGTIDE_ASSETS", "KUBEBUILDER_ASSETS")
 """Folders that hold the programs already; the first that is set counts."""
@@ -56,6 +56,18 @@ def find(environment: Mapping[str, str] = os.environ) -> Assets:
     return Assets(folder, "the cache")
 
 
+def find_filters(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the program that runs kube-scheduler's plugins, and build it if necessary; raises `AssetsMissing`."""
+    digest = sha256(fingerprint().encode() + FILTERS.read_bytes()).hexdigest()[:12]
+    path = cache(environment) / f"filters-{digest}"
+    try:
+        build_filters(path)
+    except CannotBuild as failure:
+        msg = f"no agreement with kube-scheduler is tested: {failure}"
+        raise AssetsMissing(msg) from None
+    return path
+
+
 def cache(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder in which this user keeps what can be made again."""
     named = environment.get("XDG_CACHE_HOME")
@@ -73,9 +85,10 @@ def fingerprint() -> str:
 
 
 def main() -> int:
-    """Print the folder of the programs, building them where it must be."""
+    """Print the folder of the programs, or with `filters` that program; both are built where it must be."""
     try:
-        sys.stdout.write(f"{find().folder}\n")
+        found = find_filters() if sys.argv[1:] == ["filters"] else find().folder
+        sys.stdout.write(f"{found}\n")
     except AssetsMissing as missing:
         sys.stderr.write(f"{missing}\n")
         return 1

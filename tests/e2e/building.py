@@ -1,4 +1,4 @@
-"""Builds etcd, Kubernetes and helm from source with the Go modules in `controlplane/`, once.
+"""Builds etcd, Kubernetes, helm and `filters/` from source with the Go modules in `controlplane/`, once.
 
 A build that is interrupted goes on where it stopped. The folder appears under its name only when all programs are in
 it, and a lock keeps two builders from doing the same work.
@@ -28,6 +28,8 @@ PROGRAMS: Final = {
     "helm": ("helm", "helm.sh/helm/v4/cmd/helm"),
 }
 """Every program with its module and its package."""
+FILTERS: Final = Path(__file__).parent / "filters" / "main.go"
+"""A program of ours that runs kube-scheduler's plugins; it is built in the module that has kube-scheduler."""
 _STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 """Programs with a version set at link time: kubectl and helm refuse a server whose version they cannot parse."""
 
@@ -49,8 +51,22 @@ def build(folder: Path) -> None:
         unfinished.mkdir(exist_ok=True)
         for number, name in enumerate(PROGRAMS, start=1):
             if not (unfinished / name).exists():
-                _build_one(go, name, unfinished, f"{number} of {len(PROGRAMS)}")
+                _build_one(go, *PROGRAMS[name], unfinished / name, f"{number} of {len(PROGRAMS)}, only this once")
         unfinished.rename(folder)
+
+
+def build_filters(path: Path) -> None:
+    """Build the program that runs kube-scheduler's plugins, unless it is there; raises `CannotBuild`.
+
+    It has a file of its own, so that a change in it does not build the control plane again.
+    """
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    go = _go()
+    with _alone(path.with_suffix(".lock")):
+        if not path.exists():
+            _build_one(go, ".", str(FILTERS), path, "once for each version of it")
 
 
 def kubernetes_version() -> str:
@@ -69,20 +85,19 @@ def flags() -> tuple[str, ...]:
     return "-trimpath", "-buildvcs=false", f"-ldflags=-s -w {' '.join(linked)}"
 
 
-def _build_one(go: str, name: str, folder: Path, position: str) -> None:
-    module, package = PROGRAMS[name]
-    _tell(f"building {name} ({position}, only this once) ... ", end="")
+def _build_one(go: str, module: str, package: str, program: Path, remark: str) -> None:
+    _tell(f"building {program.name} ({remark}) ... ", end="")
     began = time.monotonic()
-    torn = folder / f"{name}.new"
+    torn = program.with_name(f"{program.name}.new")
     command = [go, "build", *flags(), "-o", str(torn), package]
     done = subprocess.run(
         command, cwd=SOURCES / module, env=_environment(), capture_output=True, text=True, check=False
     )
     if done.returncode:
         _tell("failed")
-        msg = f"{name} does not build:\n{done.stderr}"
+        msg = f"{program.name} does not build:\n{done.stderr}"
         raise RuntimeError(msg)
-    torn.rename(folder / name)
+    torn.rename(program)
     _tell(f"{time.monotonic() - began:.0f} s")
 
 
