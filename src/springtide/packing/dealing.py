@@ -26,6 +26,10 @@ from springtide.packing.space import Ask, Space, in_order
 
 _NODE_LABELS = (HOSTNAME_LABEL, "")
 """Topologies in which each node is a domain."""
+_BITS = 10
+_NEVER = 1 << 58
+_ALIKE = (10, 11)
+"""Prices that differ by less than this ratio count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +217,7 @@ class _Domains:
 
 
 class _Dealer:
-    """Deals pods to the domains that counters allow: to the emptiest, then to the one with least to carry."""
+    """Deals pods to the domains that counters allow: the emptiest, then the cheapest, then the least loaded one."""
 
     def __init__(
         self, space: Space, counters: Counters, offerings: Offerings, within: Mask, shapes: Sequence[Shape]
@@ -222,7 +226,7 @@ class _Dealer:
         self._nodes = _Domains(offerings, within, shapes, counters)
         self._load = [0] * self._nodes.count
         self._mixed: dict[Scope, bool] = {}
-        self._capable: dict[tuple[int, tuple[tuple[int, int], ...], tuple[object, ...]], Mask] = {}
+        self._capable: dict[tuple[int, tuple[tuple[int, int], ...], tuple[object, ...]], tuple[Mask, list[int]]] = {}
         self.domains = self._nodes.of_offering
 
     def is_mixed(self, shape: Shape) -> bool:
@@ -240,7 +244,7 @@ class _Dealer:
     def deal(self, ask: Ask, result: Deal) -> int:
         """Deal the pods of an ask; gives how many no domain can take."""
         shape, left = ask.shape, ask.count
-        capable = self._capable_of(shape)
+        capable, prices = self._capable_of(shape)
         spreads = self._by_domain(shape)
         refused = self._refused_by_domain(shape)
         near = [key for key in shape.constraints.affinity if key.topology not in _NODE_LABELS]
@@ -260,7 +264,7 @@ class _Dealer:
             if not len(chosen):
                 break
             load = self._load
-            domain = min(chosen.tolist(), key=lambda d: (*(int(each[d]) for each in counts), load[d], d))
+            domain = min(chosen.tolist(), key=lambda d: (*(int(each[d]) for each in counts), prices[d], load[d], d))
             pods = 1 if spreads or refused is not None else left
             self._give(shape, domain, pods, result)
             left -= pods
@@ -294,10 +298,19 @@ class _Dealer:
 
         return refused
 
-    def _capable_of(self, shape: Shape) -> Mask:
-        """Return the domains with an offering on which a pod of the shape fits."""
+    def _capable_of(self, shape: Shape) -> tuple[Mask, list[int]]:
+        """Return the domains with an offering on which a pod of the shape fits, and the least price for one there."""
         key = (shape.rule.number, tuple(shape.amounts.items()), shape.ports)
         known = self._capable.get(key)
         if known is None:
-            known = self._capable[key] = self._nodes.any_of(self._offerings.capable_of(shape) & self._within)
+            offerings = self._offerings
+            able = np.flatnonzero(offerings.capable_of(shape) & self._within)
+            most = (offerings.columns.allocatable[shape.columns][:, able] // shape.needs[:, None]).min(axis=0)
+            prices = np.full(self._nodes.count, _NEVER, np.int64)
+            np.minimum.at(
+                prices, self._nodes.of_offering[able], (offerings.price[able] << _BITS) // np.maximum(most, 1)
+            )
+            # Small differences matter less than domains that carry as much as the others.
+            alike = prices * _ALIKE[0] <= prices.min(initial=_NEVER) * _ALIKE[1]
+            known = self._capable[key] = prices < _NEVER, np.where(alike, 0, prices).tolist()
         return known

@@ -8,7 +8,7 @@ fits. Pods without a place to keep are left to the other solvers once all places
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,19 +59,33 @@ def fill(problem: FillingProblem, available: Amounts) -> tuple[list[FilledNode],
     `available` says how many nodes of each offering there may be; it is decremented. Small problems are solved for
     several numbers of nodes: the fewest that places allow are not always the cheapest.
     """
-    best: tuple[tuple[int, int], list[FilledNode], Amounts, Amounts] | None = None
-    for percent in _PERCENT if int(problem.counts.sum()) <= _MOST_TRIED else _PERCENT[:1]:
+    best: tuple[int, list[FilledNode], Amounts, Amounts] | None = None
+    for percent, whole in _attempts(problem):
         rest = available.copy()
-        nodes, left = _Filling(problem, rest, percent).run()
+        filling = _Filling(problem, rest, percent, whole)
+        nodes, left = filling.run()
         if nodes:
             left = mend(problem, nodes, left, rest)
             right_sized(problem, nodes, rest)
-        rank = (int(left.sum()), sum(int(problem.price[node.offering]) for node in nodes))
-        if best is None or rank < best[0]:
-            best = rank, nodes, left, rest
-    assert best is not None  # noqa: S101 - there is always one number to try
+        cost = filling.estimate(nodes, left)
+        if best is None or cost < best[0]:
+            best = cost, nodes, left, rest
+        if percent == _PERCENT[0] and not left.any() and len(nodes) <= filling.forced and not _is_small(problem):
+            break
+    assert best is not None  # noqa: S101 - there is always one attempt
     available[:] = best[3]
     return best[1], best[2]
+
+
+def _attempts(problem: FillingProblem) -> Iterator[tuple[int, bool]]:
+    """Yield for how many nodes, and by which rule, their sizes are chosen."""
+    for percent in _PERCENT if _is_small(problem) else _PERCENT[:1]:
+        yield percent, False
+        yield percent, True
+
+
+def _is_small(problem: FillingProblem) -> bool:
+    return int(problem.counts.sum()) <= _MOST_TRIED
 
 
 _SLACK = 6
@@ -128,8 +142,14 @@ class _Candidates:
 
 
 class _Filling:
-    def __init__(self, problem: FillingProblem, available: Amounts, percent: int) -> None:
-        self.problem, self.available, self._percent = problem, available, percent
+    def __init__(self, problem: FillingProblem, available: Amounts, percent: int, whole: bool) -> None:
+        """Fill nodes of so many percent of the number that places ask for.
+
+        Sizes have the best price for what the share of a node uses of them, or (`whole`) the best for all of it.
+        """
+        self.problem, self.available, self._percent, self._whole = problem, available, percent, whole
+        self.forced = 0
+        """How many nodes places ask for."""
         self.left = problem.counts.copy()
         self.nodes: list[FilledNode] = []
         largest = np.maximum(problem.capacity.max(axis=0, initial=1), 1)
@@ -166,6 +186,8 @@ class _Filling:
         problem = self.problem
         blocked = np.zeros(len(self.left), np.bool_)
         most, forced = _few_of(self.left), -1
+        wanted = -(-self._left_places // np.maximum(problem.places, 1))
+        self.forced = int(wanted.max(initial=0))
         while len(problem.places):
             wanted = -(-self._left_places // problem.places)
             place = int(np.argmax(wanted))
@@ -186,6 +208,13 @@ class _Filling:
             self.nodes.append(node)
         return self.nodes, self.left
 
+    def estimate(self, nodes: Sequence[FilledNode], left: Amounts) -> int:
+        """Return what nodes cost, and those for the pods that are left at the same price for their size."""
+        cost = sum(int(self.problem.price[node.offering]) for node in nodes)
+        rest = int(self._need.sum(axis=1) @ left)
+        placed = int(self._need.sum(axis=1) @ (self.problem.counts - left))
+        return cost + (cost * rest // placed if placed else rest << _BITS)
+
     def _open(self, first: int, nodes: int) -> FilledNode | None:
         """Open a node for a pod, of the size that its share of everything asks for."""
         problem = self.problem
@@ -201,7 +230,11 @@ class _Filling:
         usable = (capacity >= problem.requests[first]).all(axis=1) & (self.available[candidates] > 0)
         useful = ((np.minimum(capacity, target) >> self._shift) * self._weights >> 4).sum(axis=1)
         # The best price for what will be used; of equal ones the larger, which leaves fewer remainders.
-        each = np.where(usable, price // np.maximum(useful, 1), _NEVER)
+        each = price // np.maximum(useful, 1)
+        if self._whole:
+            usable &= useful == useful.max(where=usable, initial=0)
+            each = price
+        each = np.where(usable, each, _NEVER)
         best = np.flatnonzero(each == each.min(initial=_NEVER))
         if not len(best) or each[best[0]] == _NEVER:
             return None

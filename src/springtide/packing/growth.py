@@ -113,6 +113,8 @@ class Growth:
         self.space = space
         self.offerings = offerings
         self.strict = strict
+        self.closed = False
+        """Whether no node is added any more."""
         self.planned = Planned(space, offerings)
         self.counters: Counters = space.counters.fork()
         self.remaining = offerings.remaining()
@@ -150,11 +152,25 @@ class Growth:
                 tried = waiting
         return in_order([*left, *waiting])
 
+    def close(self, left: Iterable[Ask]) -> list[Ask]:
+        """Add no more nodes, and try pods that have no place once more; gives those that still have none.
+
+        So far domains without a node counted, because a node could have been added there. The scheduler knows only
+        the domains of nodes that there are.
+        """
+        left = list(left)
+        if not any(ask.shape.constraints.spreads for ask in left):
+            return left
+        self.closed = True
+        return self.place(left)
+
     def place_shape(self, shape: Shape, count: int) -> int:
         """Place pods of one shape; gives how many are left."""
         if shape.blocked or not self.offerings.count:
             return count
         offered = self.offerings.capable_of(shape)
+        if self.closed:
+            offered = np.zeros_like(offered)
         while count:
             placed = self._place_some(shape, count, offered)
             if not placed:
@@ -184,9 +200,10 @@ class Growth:
         states = []
         for spread in shape.constraints.spreads:
             by_host = spread.counter.topology == HOSTNAME_LABEL
-            views: tuple[Nodes, ...] = (self.planned,) if by_host else (self.planned, self.offerings.columns)
+            known = by_host or self.closed
+            views: tuple[Nodes, ...] = (self.planned,) if known else (self.planned, self.offerings.columns)
             state = self.counters.spread(spread, self.space.nodes, views)
-            if by_host and state.least:
+            if by_host and state.least and not self.closed:
                 if self.strict:
                     state.least = 0
                 elif spread.counter.scope is not None:

@@ -9,8 +9,9 @@ every limit is kept, in whole numbers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,11 +21,13 @@ from springtide.packing.bounds import resource_prices
 from springtide.packing.columns import CPU, MEMORY, Amounts, Mask
 from springtide.packing.dealing import Deal, Hand, deal
 from springtide.packing.filling import FillingProblem, fill
+from springtide.packing.greedy import greedy
 from springtide.packing.growth import Growth
 from springtide.packing.offerings import Offerings
 from springtide.packing.patterns import best_of
 from springtide.packing.problem import UNLIMITED, NodeGroup, NodeTypes, PodDemand
 from springtide.packing.reasons import Explainer, of_group
+from springtide.packing.replanning import Basis, Layout, adjusted, is_adjustable, is_unchanged, layout_of
 from springtide.packing.shapes import Shape
 from springtide.packing.snapshot import Snapshot
 from springtide.packing.space import Ask, Space, Step, in_order, merged
@@ -47,6 +50,10 @@ class PlannedNodes:
     """Shapes, and how many pods of each are on every one of the nodes."""
     price: int
     """Nano-dollars per hour of one node."""
+
+    def single(self) -> PlannedNodes:
+        """Return one of the nodes."""
+        return replace(self, nodes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,10 @@ class Plan:
     """What becomes of it without nominations; `springtide.packing.rollout` computes it for callers that want it."""
     growth: Growth | None = field(default=None, repr=False)
     """The limits and counters that decided about the last pods, if some were placed one decision after the other."""
+    prices: ResourcePrices | None = field(default=None, repr=False)
+    basis: Basis | None = field(default=None, repr=False)
+    offerings_asked: Offerings | None = field(default=None, repr=False)
+    layout: Layout | None = field(default=None, repr=False)
 
     @property
     def nodes(self) -> int:
@@ -128,17 +139,25 @@ def plan(
     *,
     strategy: Strategy = "least-cost",
     without: Iterable[str] = (),
+    previous: Plan | None = None,
     monotonic: Callable[[], float] = time.perf_counter,
 ) -> Plan:
     """Plan nodes for pods: first room on existing nodes, then the best nodes to add.
 
-    Nodes of `without` are regarded as gone; their pods are asked for by the caller (`Snapshot.pods_on`).
+    Nodes of `without` are regarded as gone; their pods are asked for by the caller (`Snapshot.pods_on`). With
+    `previous`, a plan of the same snapshot and offerings, what has not changed since is not planned again.
     """
     began = monotonic()
     snapshot.flush()
     offerings.widen()
     asks = _merged_asks(asks)
     gone = tuple(without)
+    given, basis = offerings, Basis(snapshot.version, snapshot.nodes.version, snapshot.shapes, tuple(asks))
+    if previous is not None and previous.strategy == strategy and not gone:
+        again = previous if is_unchanged(previous, snapshot, asks, given) else adjusted(previous, snapshot, asks, given)
+        if again is not None:
+            bound = min(again.lower_bound, again.cost)
+            return replace(again, basis=basis, lower_bound=bound, seconds=monotonic() - began)
     if strategy != "least-cost":
         offerings = offerings.preferring(strategy, [ask.shape for ask in asks])
     dropped: dict[str, str] = {}
@@ -161,7 +180,14 @@ def plan(
         missing = sum(each.ask.count for each in unplaced if each.ask.group == group)
         dropped[group] = of_group(asked, asked - missing, failed[group].because)
     unplaced += [Unplaced(ask, dropped[ask.group]) for ask in in_order(asks) if ask.group in dropped]
-    return replace(best, unplaced=tuple(unplaced), seconds=monotonic() - began)
+    return replace(
+        best,
+        unplaced=tuple(unplaced),
+        layout=layout_of(best, best.space.nodes.count) if is_adjustable(best) else None,
+        basis=None if gone else basis,
+        offerings_asked=given,
+        seconds=monotonic() - began,
+    )
 
 
 def _tier(ask: Ask) -> tuple[bool, int]:
@@ -191,12 +217,29 @@ def _tier_by_tier(space: Space, asks: Sequence[Ask], offerings: Offerings, strat
     space.counters = growth.counters
     unplaced = [each.ask for each in best.unplaced]
     for _, tier in others:
-        # Pods on existing nodes are bound before those on planned nodes: they must not need these.
-        free = [ask for ask in tier if not (ask.shape.constraints.spreads or ask.shape.constraints.affinity)]
+        # Pods on existing nodes are bound before those on planned nodes: they must not need these, nor be counted by
+        # them, which have been placed without them.
+        counted = _read_by(growth)
+        free = [
+            ask
+            for ask in tier
+            if not (ask.shape.constraints.spreads or ask.shape.constraints.affinity)
+            and counted.isdisjoint(ask.shape.bumps)
+        ]
         unplaced += growth.place([*space.place(free), *(ask for ask in tier if ask not in free)])
     growth.right_size()
     together = _plan_of("tier by tier", growth, unplaced, best.lower_bound)
     return replace(together, strategy=strategy, placed=tuple(merged(space.steps)))
+
+
+def _read_by(growth: Growth) -> set[int]:
+    """Return the counters that the affinities and the spreads of pods on planned nodes read."""
+    shapes = {step.shape.number: step.shape for step in growth.steps}
+    return {
+        growth.counters.definitions.find(key)
+        for shape in shapes.values()
+        for key in (*shape.constraints.affinity, *(each.counter for each in shape.constraints.spreads))
+    }
 
 
 def _attributed(asks: Sequence[Ask], found: Plan) -> list[Unplaced]:
@@ -261,7 +304,10 @@ def _compared(space: Space, left: list[Ask], offerings: Offerings, strategy: Str
     bound = 0
     if strategy == "least-cost" and not best.unplaced and not space.nodes.count:
         bound = best.lower_bound
-    bound = bound or _aggregate_bound(best)
+    prices = None
+    if not bound:
+        prices = _resource_prices(best)
+        bound = prices.bound(_asked(best), best.space.free) if prices is not None else 0
     # What is placed on existing nodes is decided already: the bound of the solvers is about the rest.
     known = max(bound, best.lower_bound)
     tried = strategy == "least-cost" and not best.unplaced and best.cost * 100 <= known * _GOOD_ENOUGH
@@ -270,38 +316,71 @@ def _compared(space: Space, left: list[Ask], offerings: Offerings, strategy: Str
         best = min(best, _grown(space, left, offerings), key=_RANKS[strategy])
         if best.method == "growth" and best.unplaced:
             bound = _aggregate_bound(best)
-    return best, bound
+    return replace(best, prices=prices), bound
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePrices:
+    """What resources are worth at most by the prices of offerings: of whole numbers, so that bounds are certain."""
+
+    columns: tuple[int, ...]
+    values: tuple[int, ...]
+    cost: int
+    """The cost of the offering that is most overvalued."""
+    worth: int
+    """What that offering is worth: everything is divided by this and multiplied by its cost."""
+
+    def bound(self, asked: Mapping[int, int], free: Amounts) -> int:
+        """Return what nodes cost at least that have what is asked, by resource, beyond all that is free elsewhere."""
+        value = 0
+        for column, each in zip(self.columns, self.values, strict=True):
+            value += each * (asked.get(column, 0) - int(np.maximum(free[column], 0).sum()))
+        return max(0, value * self.cost // self.worth)
 
 
 def _aggregate_bound(found: Plan) -> int:
     """Return what any nodes cost at least that have the resources of all pods on the planned nodes together.
 
-    Prices of resources come from a small linear program. They hold in whole numbers: the bound is the value of all
-    requests, divided by how much the most overvalued offering is worth beside its price.
+    Other pods might have been placed on the existing nodes: all of what is still free there could be used.
     """
-    offerings, space = found.offerings, found.space
-    asked: dict[int, int] = {}
+    prices = _resource_prices(found)
+    return prices.bound(_asked(found), found.space.free) if prices is not None else 0
+
+
+def _asked(found: Plan) -> dict[int, int]:
+    """Return what the pods on planned nodes request."""
+    pods: dict[int, int] = {}
+    shapes: dict[int, Shape] = {}
     for group in found.groups:
-        for shape, pods in group.pods:
-            for column, need in shape.amounts.items():
-                asked[column] = asked.get(column, 0) + need * pods * group.nodes
+        for shape, count in group.pods:
+            pods[shape.number] = pods.get(shape.number, 0) + count * group.nodes
+            shapes[shape.number] = shape
+    asked: dict[int, int] = {}
+    for number, shape in shapes.items():
+        for column, need in shape.amounts.items():
+            asked[column] = asked.get(column, 0) + need * pods[number]
+    return asked
+
+
+def _resource_prices(found: Plan) -> ResourcePrices | None:
+    """Return prices of resources by a small linear program, which only proposes them."""
+    offerings, asked = found.offerings, _asked(found)
     if not asked:
-        return 0
-    # Other pods might have been placed on the existing nodes: all of what is still free there could be used.
-    for column in asked:
-        asked[column] -= int(np.maximum(space.free[column], 0).sum())
+        return None
+    asked = {column: need - int(np.maximum(found.space.free[column], 0).sum()) for column, need in asked.items()}
     columns = sorted(asked)
     whole = np.maximum(offerings.columns.allocatable[columns, : offerings.count], 0).T
     # Of offerings with the same amounts only the cheapest matters.
     amounts, first = np.unique(np.concatenate([whole, offerings.cost[:, None]], axis=1), axis=0, return_index=True)
     cheapest = np.sort(first[np.concatenate([[True], (amounts[1:, :-1] != amounts[:-1, :-1]).any(axis=1)])])
-    capacity, costs = whole[cheapest], offerings.cost[cheapest]
-    totals = [asked[column] for column in columns]
-    values = resource_prices(capacity, costs, totals)
+    capacity, costs = whole[cheapest], offerings.cost[cheapest].tolist()
+    values = resource_prices(capacity, offerings.cost[cheapest], [asked[column] for column in columns])
     worth = [sum(v * c for v, c in zip(values, row, strict=True)) for row in capacity.tolist()]
-    value = sum(v * total for v, total in zip(values, totals, strict=True))
-    bounds = [value * cost // each for cost, each in zip(costs.tolist(), worth, strict=True) if each]
-    return max(0, min(bounds, default=0))
+    overvalued = [number for number, each in enumerate(worth) if each]
+    if not overvalued:
+        return None
+    most = min(overvalued, key=lambda number: Fraction(costs[number], worth[number]))
+    return ResourcePrices(tuple(columns), tuple(values), costs[most], worth[most])
 
 
 def _grown(space: Space, asks: Sequence[Ask], offerings: Offerings) -> Plan:
@@ -311,6 +390,7 @@ def _grown(space: Space, asks: Sequence[Ask], offerings: Offerings) -> Plan:
     if growth.relied:
         growth = Growth(space, offerings, strict=True)
         left = growth.place(asks)
+    left = growth.close(left)
     growth.right_size()
     return _plan_of("growth", growth, left, 0)
 
@@ -352,7 +432,7 @@ def _packed(space: Space, asks: Sequence[Ask], offerings: Offerings) -> Plan:
     # The rest needs the counters and the free room of what is packed.
     growth = Growth(space, offerings, strict=True)
     left += growth.adopt([(group.offering, group.nodes) for group in groups], result.sequence())
-    unplaced = growth.place(_merged_asks(left))
+    unplaced = growth.close(growth.place(_merged_asks(left)))
     growth.right_size()
     return _plan_of("packing and growth", growth, unplaced, bound)
 
@@ -445,7 +525,9 @@ class _Problem:
         takes = np.zeros((len(shapes), len(dealt.places)), np.bool_)
         for number, place in enumerate(dealt.places):
             takes[:, number] = np.isin(numbers, sorted(place.takers))
-        self._available = np.minimum(limits.most_nodes(self.offerings), UNLIMITED)
+        # As many nodes as there are pods are no limit: solvers leave out more offerings where there is none.
+        most = limits.most_nodes(self.offerings)
+        self._available = np.where(most >= int(self.counts.sum()), UNLIMITED, most)
         self._numbers = FillingProblem(
             requests=requests,
             counts=self.counts,
@@ -503,6 +585,13 @@ class _Problem:
         if not self.hands or not len(self.offerings):
             return [], 0
         numbers, available = self._numbers, self._available.copy()
+        if len(self.offerings) == 1 and not len(numbers.places):
+            # One type: greedy cannot be improved if it needs no more nodes than the sums of requests.
+            packing = greedy(self._demand(self.counts), self._types(available))
+            totals, capacity = self.counts @ numbers.requests, numbers.capacity[0]
+            least = max((-(-int(t) // int(c)) for t, c in zip(totals, capacity, strict=True) if c > 0), default=0)
+            if not packing.left and packing.nodes == least:
+                return list(packing.groups), packing.cost
         nodes, left = fill(numbers, available)
         groups = [NodeGroup(node.offering, 1, tuple(sorted(node.pods.items()))) for node in nodes]
         bound = 0

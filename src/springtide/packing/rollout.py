@@ -96,8 +96,10 @@ def _rolled_out(of: Plan, asks: Sequence[Ask], random: Random, rounds: int) -> t
 def bind(board: ScoreBoard, asks: Iterable[Ask], random: Random) -> list[Ask]:
     """Bind pods one after the other as kube-scheduler does, in a random order by priority; gives those stranded."""
     by_priority: dict[int, list[Shape]] = {}
+    left: dict[Shape, int] = {}
     for ask in asks:
         by_priority.setdefault(ask.shape.priority, []).extend([ask.shape] * ask.count)
+        left[ask.shape] = left.get(ask.shape, 0) + ask.count
     stranded: dict[Shape, int] = {}
     for _, pods in sorted(by_priority.items(), reverse=True):
         random.shuffle(pods)
@@ -107,6 +109,9 @@ def bind(board: ScoreBoard, asks: Iterable[Ask], random: Random) -> list[Ask]:
                 board.add(shape, int(rows[int(random.random() * len(rows))]))
             else:
                 stranded[shape] = stranded.get(shape, 0) + 1
+            left[shape] -= 1
+            if not left[shape]:
+                board.forget(shape)
     return [Ask(shape, count) for shape, count in stranded.items()]
 
 

@@ -159,6 +159,10 @@ class ScoreBoard:
         self._imbalance[rows] = self._imbalances(used, rows)
         self._changes.append(row)
 
+    def forget(self, shape: Shape) -> None:
+        """Drop what is kept for a shape of which no further pod comes."""
+        self._kept.pop(shape, None)
+
     def best(self, shape: Shape) -> Amounts:
         """Return the nodes with the highest score of those that fit, in their order; empty if none does."""
         kept = self._scores_kept(shape)
@@ -254,19 +258,29 @@ class ScoreBoard:
 
     def _resource_scores(self, shape: Shape, kept: _KeptScores, rows: slice | Amounts) -> Amounts:
         """Return the scores for free resources and their balance; -1 where a pod does not fit."""
-        free = self.free[:, rows]
         fits: Mask = kept.allowed[rows].copy()
         for column, need in zip(shape.columns.tolist(), shape.needs.tolist(), strict=True):
-            fits &= free[column] >= need
+            fits &= self.free[column, rows] >= need
+        inside = np.flatnonzero(fits)
+        if 2 * len(inside) > len(fits):
+            # Most fit: it is faster to compute all than to select some.
+            return np.where(fits, self._points(shape, rows), -1)
+        found = np.full(len(fits), -1, np.int64)
+        if len(inside):
+            found[inside] = self._points(shape, inside if isinstance(rows, slice) else rows[inside])
+        return found
+
+    def _points(self, shape: Shape, rows: slice | Amounts) -> Amounts:
+        """Return the points for free resources and their balance, as if a pod fitted these nodes."""
+        free = self.free[: MEMORY + 1, rows]
         needs = np.array([[shape.amounts.get(CPU, 0)], [shape.amounts.get(MEMORY, 0)]], np.int64)
         counted = np.array([[shape.amounts.get(CPU, _DEFAULTS[CPU])], [shape.amounts.get(MEMORY, _DEFAULTS[MEMORY])]])
-        rest = np.maximum(free[: MEMORY + 1] - self._defaults[:, rows] - counted, 0)
-        total = (rest * _MOST // self._divisor[:, rows]).sum(axis=0) // self._counted[rows]
+        rest = np.maximum(free - self._defaults[:, rows] - counted, 0)
+        total: Amounts = (rest * _MOST // self._divisor[:, rows]).sum(axis=0) // self._counted[rows]
         if needs.any():
-            used = self._capacity[:, rows] - free[: MEMORY + 1] + needs
-            better = self._imbalance[rows] - self._imbalances(used, rows)
+            better = self._imbalance[rows] - self._imbalances(self._capacity[:, rows] - free + needs, rows)
             total += _MOST // 2 + (_MOST // 2 + better) // 2
-        return np.where(fits, total, -1)
+        return total
 
     def _imbalances(self, used: Amounts, rows: slice | Amounts) -> Amounts:
         """Return half the difference between the allocated shares of cpu and memory, in percent, rounded up."""
