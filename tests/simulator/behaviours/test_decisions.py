@@ -12,6 +12,8 @@ from springtide.apis.core.nodes import NodeTaint
 from springtide.apis.core.pod_record import TaintToleration, pod_class_of
 from springtide.apis.forecast import format_instant
 from springtide.cluster.resources import Object
+from springtide.packing.columns import rule_of
+from springtide.packing.predicates import is_tolerated_by
 from springtide.simulator.behaviours import replica_sets
 from springtide.simulator.behaviours import stateful_sets as ordinals
 from springtide.simulator.behaviours.node_lifecycle import leaves_at, silent_at, wanted_taints
@@ -25,7 +27,6 @@ from springtide.simulator.behaviours.ownership import (
     scaled_count,
     template_hash,
 )
-from springtide.simulator.behaviours.predicates import chooses, is_tolerated_by
 from springtide.simulator.behaviours.resources import STATEFUL_SETS, selects
 from springtide.simulator.behaviours.settings import LOST, BehaviourSettings
 from springtide.simulator.behaviours.stateful_sets import StatefulSetShape, shape_of
@@ -127,7 +128,8 @@ def test_a_selector_matches_labels(selector: Object | None, expected: bool) -> N
 def test_required_affinity_chooses_nodes(terms: list[Object], expected: bool) -> None:
     node = record_of({"metadata": {"labels": {"zone": "z"}}})
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    assert chooses(pod_class_of({"containers": [], "affinity": {"nodeAffinity": required}}), node) is expected
+    rule = rule_of(pod_class_of({"containers": [], "affinity": {"nodeAffinity": required}}))
+    assert rule.matches(node.name, node.labels) is expected
 
 
 @pytest.mark.parametrize(

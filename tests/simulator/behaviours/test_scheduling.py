@@ -6,12 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.simulator.behaviours.cluster import Cluster, NeedlessConflicts, node, nodes_of, play, pod
+from tests.simulator.behaviours.cluster import USER, Cluster, NeedlessConflicts, node, nodes_of, play, pod
 
 from springtide.apiserver.direct import DirectTransport
 from springtide.cluster.errors import Forbidden
 from springtide.cluster.events import EVENTS
-from springtide.cluster.resources import NODES, PODS, Object, Resource
+from springtide.cluster.resources import NODES, PODS, Key, Object, Resource
+from springtide.cluster.transport import Patch
 from springtide.simulator import behaviours
 
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
@@ -332,3 +333,281 @@ def test_nodes_are_never_overcommitted() -> None:
         assert all(amount > free for amount in waiting for free in room)
 
     play(story, controllers=(*behaviours.NODES, *behaviours.SCHEDULING))
+
+
+WEB = {"labelSelector": {"matchLabels": {"app": "web"}}}
+ZONAL = [
+    node("a", cpu="1", labels={"zone": "1"}),
+    node("b", cpu="1", labels={"zone": "1"}),
+    node("c", cpu="1", labels={"zone": "2"}),
+    node("d", cpu="1"),
+]
+
+
+def near(kind: str, **term: Any) -> Object:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", **WEB, **term}]}
+    return {"affinity": {kind: required}}
+
+
+def spread(when: str, **more: Any) -> Object:
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": when, **WEB}
+    return {"topologySpreadConstraints": [{**constraint, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("present", "spec", "expected"),
+    [
+        pytest.param(
+            {"app": "db"},
+            {"app": "cache", **near("podAffinity")},
+            "0/4 nodes are available: 4 node(s) didn't match pod affinity rules.",
+            id="affinity",
+        ),
+        pytest.param({}, near("podAffinity"), "b", id="affinity-in-the-same-zone"),
+        pytest.param({}, near("podAntiAffinity"), "c", id="anti-affinity-chooses-another-zone"),
+        pytest.param(
+            near("podAntiAffinity"),
+            {"nodeSelector": {"zone": "1"}},
+            "0/4 nodes are available: 2 node(s) didn't match Pod's node affinity/selector,"
+            " 2 node(s) didn't satisfy existing pods anti-affinity rules.",
+            id="anti-affinity-of-an-existing-pod",
+        ),
+        pytest.param(
+            {},
+            {"nodeSelector": {"zone": "1"}, **near("podAntiAffinity")},
+            "0/4 nodes are available: 2 node(s) didn't match Pod's node affinity/selector,"
+            " 2 node(s) didn't match pod anti-affinity rules.",
+            id="anti-affinity",
+        ),
+        pytest.param({}, spread("DoNotSchedule"), "c", id="spread-over-zones"),
+        pytest.param(
+            {},
+            {"nodeSelector": {"zone": "1"}, **spread("DoNotSchedule", nodeAffinityPolicy="Ignore")},
+            "0/4 nodes are available: 2 node(s) didn't match Pod's node affinity/selector,"
+            " 2 node(s) didn't match pod topology spread constraints.",
+            id="spread-refuses-the-zone-with-a-pod",
+        ),
+        pytest.param(
+            {},
+            {"affinity": affinity({"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]})}
+            | spread("DoNotSchedule"),
+            "0/4 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label),"
+            " 3 node(s) didn't match Pod's node affinity/selector.",
+            id="spread-needs-the-label",
+        ),
+        pytest.param({}, spread("ScheduleAnyway"), "c", id="spread-as-a-score"),
+        pytest.param(
+            {"hostNetwork": True},
+            {"hostNetwork": True, "nodeSelector": {"kubernetes.io/hostname": "a"}},
+            "0/4 nodes are available: 1 node(s) didn't have free ports for the requested pod ports,"
+            " 3 node(s) didn't match Pod's node affinity/selector.",
+            id="host-port",
+        ),
+    ],
+)
+def test_pods_are_placed_with_regard_to_other_pods(present: dict[str, Any], spec: Object, expected: str) -> None:
+    """One pod of the app `web` runs on node a."""
+
+    async def story(cluster: Cluster) -> None:
+        for item in ZONAL:
+            cluster.create(NODES, item)
+        await cluster.passes(60)
+        for name, more in (("first", {"nodeName": "a", **present}), ("second", spec)):
+            made = pod(name, **{"cpu": "100m", **more})
+            if more.get("hostNetwork"):
+                made["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+            cluster.create(PODS, made)
+            await cluster.passes(10)
+        found = cluster.get(PODS, "second")
+        assert (found["spec"].get("nodeName") or scheduled(found)["message"]) == expected
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"nodeSelector": {"zone": "1"}, **near("podAntiAffinity")}, id="anti-affinity"),
+        pytest.param(
+            {"nodeSelector": {"zone": "1"}, **spread("DoNotSchedule", nodeAffinityPolicy="Ignore")}, id="spread"
+        ),
+    ],
+)
+def test_a_pod_is_retried_when_the_pod_in_its_way_is_gone(spec: Object) -> None:
+    async def story(cluster: Cluster) -> None:
+        for item in ZONAL:
+            cluster.create(NODES, item)
+        await cluster.passes(60)
+        cluster.create(PODS, pod("first", cpu="100m", nodeName="a"))
+        cluster.create(PODS, pod("second", cpu="100m", **spec))
+        await cluster.passes(10)
+        assert "nodeName" not in cluster.get(PODS, "second")["spec"]
+        cluster.delete(PODS, "first")
+        await cluster.passes(60)
+        assert cluster.get(PODS, "second")["spec"]["nodeName"] in ("a", "b")
+
+    play(story)
+
+
+def test_a_pod_is_retried_when_the_pod_that_it_needs_is_there() -> None:
+    async def story(cluster: Cluster) -> None:
+        for item in ZONAL:
+            cluster.create(NODES, item)
+        await cluster.passes(60)
+        other = near("podAffinity", labelSelector={"matchLabels": {"app": "db"}})
+        cluster.create(PODS, pod("follower", cpu="100m", **other))
+        await cluster.passes(10)
+        assert "nodeName" not in cluster.get(PODS, "follower")["spec"]
+        cluster.create(PODS, pod("first", app="db", cpu="100m", nodeSelector={"zone": "2"}))
+        await cluster.passes(10)
+        assert cluster.get(PODS, "follower")["spec"]["nodeName"] == "c"
+
+    play(story)
+
+
+def nominate(cluster: Cluster, name: str, node_name: str) -> None:
+    change = Patch.merge({"status": {"nominatedNodeName": node_name}})
+    cluster.server.patch(PODS, Key("default", name), change, USER, subresource="status")
+
+
+def test_a_pod_is_tried_first_on_the_node_that_it_is_nominated_for() -> None:
+    async def story(cluster: Cluster) -> None:
+        for item in SMALL:
+            cluster.create(NODES, item)
+        await cluster.passes(60)
+        cluster.create(PODS, pod("p"))
+        nominate(cluster, "p", "b")
+        await cluster.passes(10)
+        assert cluster.get(PODS, "p")["spec"]["nodeName"] == "b"
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("other", "more", "expected"),
+    [
+        pytest.param("same", {}, ["b", "a"], id="against-an-older-pod-of-the-same-priority"),
+        pytest.param("high", {}, ["a", "b"], id="not-against-a-higher-priority"),
+        pytest.param(
+            "same", {"tolerations": [{"operator": "Exists"}], **near("podAffinity")}, ["b", "a"], id="affinity"
+        ),
+    ],
+)
+def test_a_nominated_pod_keeps_its_room(other: str, more: Object, expected: list[str]) -> None:
+    """Node a is the larger one, on which the other pod, which is tried first, would go."""
+
+    async def story(cluster: Cluster) -> None:
+        cluster.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 10})
+        for name, cpu in (("a", "2"), ("b", "1800m")):
+            cluster.create(NODES, node(name, cpu=cpu, labels={"zone": "1"}))
+        await cluster.passes(60)
+        priority = {"priorityClassName": "high"} if other == "high" else {}
+        cluster.create(PODS, pod("a-other", cpu="1500m", **priority, **more))
+        cluster.create(PODS, pod("b-nominated", cpu="1500m"))
+        nominate(cluster, "b-nominated", "a")
+        await cluster.passes(10)
+        assert [item["spec"].get("nodeName") for item in cluster.all(PODS)] == expected
+
+    play(story)
+
+
+def test_a_nomination_is_cleared_when_the_pod_fits_nowhere() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a", cpu="1"))
+        await cluster.passes(60)
+        cluster.create(PODS, pod("a-nominated", cpu="3"))
+        nominate(cluster, "a-nominated", "a")
+        cluster.create(PODS, pod("b-small", cpu="700m"))
+        await cluster.passes(10)
+        nominated, small = cluster.all(PODS)
+        assert "nominatedNodeName" not in nominated["status"]
+        assert scheduled(nominated)["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+        assert small["spec"]["nodeName"] == "a"
+
+    play(story)
+
+
+def test_room_that_is_kept_is_missing_in_the_message() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.create(NODES, node("a", cpu="1", spec={"taints": [{"key": "x", "effect": "NoSchedule"}]}))
+        await cluster.passes(60)
+        cluster.create(PODS, pod("a-other", cpu="700m", tolerations=[{"operator": "Exists"}]))
+        cluster.create(PODS, pod("b-nominated", cpu="700m"))
+        nominate(cluster, "b-nominated", "a")
+        await cluster.passes(1)
+        messages = [entry.new for entry in cluster.written if entry.key.name == "a-other" and entry.new is not None]
+        assert "0/1 nodes are available: 1 Insufficient cpu." in [
+            scheduled(item).get("message") for item in messages if "conditions" in item["status"]
+        ]
+        # The nominated pod does not tolerate the taint: its nomination is cleared, and the other pod gets the room.
+        await cluster.passes(10)
+        assert [item["spec"].get("nodeName") for item in cluster.all(PODS)] == ["a", None]
+
+    play(story)
+
+
+STORAGE_CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+VOLUME = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+WITH_CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+
+def claim(**spec: Any) -> Object:
+    requests = {"requests": {"storage": "1Gi"}}
+    return {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": requests, **spec}}
+
+
+def volume(zone: str) -> Object:
+    required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "csi": {"driver": "disk.example.com", "volumeHandle": "1"},
+        "nodeAffinity": {"required": required},
+    }
+    return {"metadata": {"name": "disk"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param([], "0/4 nodes are available: claim data does not exist.", id="no-claim"),
+        pytest.param([(CLAIM, claim())], "a", id="a-claim-that-no-controller-binds"),
+        pytest.param([(VOLUME, volume("2")), (CLAIM, claim(volumeName="disk"))], "c", id="the-zone-of-its-volume"),
+        pytest.param(
+            [(VOLUME, volume("3")), (CLAIM, claim(volumeName="disk"))],
+            "0/4 nodes are available: 4 node(s) didn't match PersistentVolume's node affinity.",
+            id="a-volume-elsewhere",
+        ),
+        pytest.param(
+            [
+                (
+                    STORAGE_CLASS,
+                    {
+                        "metadata": {"name": "zonal"},
+                        "provisioner": "disk.example.com",
+                        "volumeBindingMode": "WaitForFirstConsumer",
+                        "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["2"]}]}],
+                    },
+                ),
+                (CLAIM, claim(storageClassName="zonal")),
+            ],
+            "c",
+            id="where-its-class-provisions",
+        ),
+    ],
+)
+def test_pods_go_where_their_volumes_are(objects: list[tuple[Resource, Object]], expected: str) -> None:
+    async def story(cluster: Cluster) -> None:
+        for item in ZONAL:
+            cluster.create(NODES, item)
+        await cluster.passes(60)
+        cluster.create(PODS, pod("p", cpu="100m", **WITH_CLAIM))
+        await cluster.passes(10)
+        for resource, body in objects:
+            cluster.create(resource, body)
+        await cluster.passes(10)
+        found = cluster.get(PODS, "p")
+        assert (found["spec"].get("nodeName") or scheduled(found)["message"]) == expected
+
+    play(story)

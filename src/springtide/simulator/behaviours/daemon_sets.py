@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 from springtide.apis.core.daemon_sets import taints_tolerated_by_daemons
 from springtide.apis.core.nodes import NodeRecord
-from springtide.apis.core.pod_record import PodSchedulingClass, pod_class_of
+from springtide.apis.core.pod_record import pod_class_of
 from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import ApiError
 from springtide.cluster.pods_and_nodes import ALL_NODES
 from springtide.cluster.resources import NODES, PODS, Key, Object, key_of
+from springtide.packing.columns import NodeRule, rule_of
+from springtide.packing.predicates import untolerated
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.ownership import (
     LABEL,
@@ -26,8 +28,13 @@ from springtide.simulator.behaviours.ownership import (
     template_hash,
     write_status,
 )
-from springtide.simulator.behaviours.predicates import chooses, effective_taints, untolerated
-from springtide.simulator.behaviours.resources import ALL_PODS, DAEMON_SETS, owned, to_controller
+from springtide.simulator.behaviours.resources import (
+    ALL_PODS,
+    DAEMON_SETS,
+    effective_taints,
+    owned,
+    to_controller,
+)
 
 
 @dataclass(slots=True)
@@ -72,14 +79,14 @@ class NodeDaemonState(NamedTuple):
 
 def node_states(item: Object, nodes: Iterable[NodeRecord]) -> dict[str, NodeDaemonState]:
     """Return the state of each node, by name."""
-    pod_class = pod_class_of(spec_of(item))
-    return {node.name: _node_state(pod_class, node) for node in nodes}
+    rule = rule_of(pod_class_of(spec_of(item)))
+    return {node.name: _node_state(rule, node) for node in nodes}
 
 
-def _node_state(pod_class: PodSchedulingClass, node: NodeRecord) -> NodeDaemonState:
-    if not chooses(pod_class, node):
+def _node_state(rule: NodeRule, node: NodeRecord) -> NodeDaemonState:
+    if not rule.matches(node.name, node.labels):
         return NodeDaemonState(should=False, may=False)
-    tolerations, taints = pod_class.tolerations, effective_taints(node)
+    tolerations, taints = rule.tolerations, effective_taints(node)
     stays = not untolerated(tolerations, taints, ("NoExecute",))
     return NodeDaemonState(should=stays and not untolerated(tolerations, taints, ("NoSchedule",)), may=stays)
 

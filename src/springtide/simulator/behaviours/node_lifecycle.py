@@ -15,11 +15,11 @@ from springtide.cluster.controller import Controller, Permission, Result, Watch
 from springtide.cluster.errors import Conflict, NotFound
 from springtide.cluster.resources import NODES, PODS, Key, Object, key_of
 from springtide.cluster.transport import Patch
+from springtide.packing.predicates import NOT_READY, UNREACHABLE, UNSCHEDULABLE, is_tolerated_by
 from springtide.simulator.behaviours import pod_status as state
 from springtide.simulator.behaviours.kubelet import is_lost
 from springtide.simulator.behaviours.ownership import delete_pod
 from springtide.simulator.behaviours.pod_status import condition, is_terminating, with_conditions
-from springtide.simulator.behaviours.predicates import NOT_READY, UNREACHABLE, UNSCHEDULABLE, is_tolerated_by
 from springtide.simulator.behaviours.resources import ALL_NODES, ALL_PODS, ON_NODE, to_node
 from springtide.simulator.behaviours.settings import DEFAULT, LOST, BehaviourSettings
 

@@ -6,14 +6,27 @@ so that many changes at once cause one reconcile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, cast
 
+from springtide.apis.core.nodes import NamespaceView, NodeRecord, NodeTaint, namespace_record
+from springtide.apis.core.volumes import (
+    CSINodeView,
+    StorageClassView,
+    VolumeClaimView,
+    VolumeView,
+    csi_node_record,
+    storage_class_record,
+    volume_claim_record,
+    volume_record,
+)
 from springtide.cluster.context import ControllerContext
 from springtide.cluster.controller import Cached
 from springtide.cluster.kinds import DEFINITIONS as ALL_DEFINITIONS
 from springtide.cluster.kinds import KindRegistry
 from springtide.cluster.resources import NODES, PODS, Key, Object, Resource, Selection
+from springtide.packing import predicates
+from springtide.packing.predicates import NOT_READY, UNREACHABLE
 
 CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
@@ -22,6 +35,12 @@ JOBS = Resource("batch", "v1", "jobs", "Job")
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 REPLICATION_CONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
+
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+CSI_NODES = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 
 
 def controller_of(item: Object) -> Object | None:
@@ -63,6 +82,11 @@ ALL_PODS = Cached(
     indexes={CONTROLLED: _by_controller, UNCONTROLLED: _by_lack_of_controller, ON_NODE: _by_node},
 )
 ALL_NODES = Cached(Selection(NODES))
+ALL_CLAIMS = Cached(Selection(CLAIMS, view=VolumeClaimView), record=volume_claim_record)
+ALL_CSI_NODES = Cached(Selection(CSI_NODES, view=CSINodeView), record=csi_node_record)
+ALL_NAMESPACES = Cached(Selection(NAMESPACES, view=NamespaceView), record=namespace_record)
+ALL_STORAGE_CLASSES = Cached(Selection(STORAGE_CLASSES, view=StorageClassView), record=storage_class_record)
+ALL_VOLUMES = Cached(Selection(VOLUMES, view=VolumeView), record=volume_record)
 
 
 def owned(resource: Resource) -> Cached:
@@ -130,28 +154,13 @@ def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
 def all_hold(requirements: Iterable[Object] | None, values: Mapping[str, str]) -> bool:
     """Whether all requirements of a selector hold."""
     return all(
-        holds(requirement["operator"], values.get(requirement["key"]), requirement.get("values") or ())
+        predicates.holds(requirement["operator"], values.get(requirement["key"]), requirement.get("values") or ())
         for requirement in requirements or ()
     )
 
 
-def holds(operator: str, value: str | None, listed: Collection[str]) -> bool:
-    """Whether a requirement holds for the value of its label; None: there is no such label."""
-    if operator == "In":
-        return value in listed
-    if operator == "NotIn":
-        return value not in listed
-    if operator == "Exists":
-        return value is not None
-    if operator == "DoesNotExist":
-        return value is None
-    return _compares(operator, value, listed)
-
-
-def _compares(operator: str, value: str | None, listed: Iterable[str]) -> bool:
-    """Compare as numbers, for Gt and Lt; false if either is not a number."""
-    try:
-        number, bound = int(value or ""), int(next(iter(listed), ""))
-    except ValueError:
-        return False
-    return number > bound if operator == "Gt" else number < bound if operator == "Lt" else False
+def effective_taints(node: NodeRecord) -> tuple[NodeTaint, ...]:
+    """Return the taints of a node, including the not-ready taint before a controller has set it."""
+    if node.ready or any(taint.key in (NOT_READY, UNREACHABLE) for taint in node.taints):
+        return node.taints
+    return (*node.taints, NodeTaint(NOT_READY, "NoSchedule"))
