@@ -20,11 +20,11 @@ from springtide.cli import main
 def test_help_lists_every_command(run: Run) -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for command in ("check", "preview", "explain-budget", "convert", "crds"):
+    for command in ("check", "preview", "explain-budget", "plan", "convert", "crds"):
         assert command in result.stdout
 
 
-@pytest.mark.parametrize("command", ["check", "preview", "explain-budget", "convert", "crds"])
+@pytest.mark.parametrize("command", ["check", "preview", "explain-budget", "plan", "convert", "crds"])
 def test_help_of_a_command_has_an_example_or_exit_codes(run: Run, command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0

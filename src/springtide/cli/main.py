@@ -27,6 +27,10 @@ _COMMANDS = {
         "springtide.cli.explain_budget",
         "Say how many nodes may be disrupted, by reason, and why.",
     ),
+    "plan": (
+        "springtide.cli.plan",
+        "Show which nodes pending pods need, what they cost, and why some cannot be placed.",
+    ),
     "convert": ("springtide.cli.convert", "Rewrite manifests in canonical form, and import those of KEDA and others."),
     "new": ("springtide.cli.new", "Ask what is needed, show the picture, and write a checked manifest."),
     "crds": ("springtide.cli.crds", "Print the CRDs of every kind."),
@@ -73,6 +77,7 @@ def main(ctx: click.Context) -> None:
       springtide up manifests/                 a cluster of your own, for kubectl
       springtide explain metricsproducer/peak  why it is so now, in a cluster
       springtide explain-budget pool.yaml --nodes 40 --disrupting drifted=3
+      springtide plan --context production     which nodes the pending pods need, and what they cost
     """
     if "NO_COLOR" in os.environ:
         ctx.color = False
