@@ -15,7 +15,7 @@ IMAGE_PYTHON ?= $(shell for each in python$(IMAGE_VERSION) "$$HOME"/.pyenv/versi
 PIP_INSTALL := $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint $(CONSTRAINTS) --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-exhaustive test-image test-bounds check format crds chart requirements audit mutants bench soak e2e clean
+.PHONY: help run test test-exhaustive test-image test-bounds check format crds chart requirements audit mutants bench bench-peers soak e2e e2e-long clean
 
 help: ## Show this help
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 24
@@ -82,11 +82,17 @@ mutants: $(VENV)/.installed ## Change the code at 200 random places and list the
 bench: $(VENV)/.bench-installed ## Measure side by side with the alternatives, in one run
 	$(BIN)/python -m bench
 
+bench-peers: $(VENV)/.bench-installed ## Measure the packer beside Karpenter in one run, where Go is present
+	$(BIN)/python -m bench.peers
+
 soak: $(VENV)/.installed ## Run the long tests: fuzzed manifests, random schedules, a thousand worlds under faults
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) -m "not e2e"
 
 e2e: $(VENV)/.installed ## Run the same controllers and the conformance suite on a real control plane, built with Go 1.26 or newer
 	$(BIN)/python -m pytest -m e2e -rs tests/e2e tests/conformance
+
+e2e-long: $(VENV)/.installed ## Bind the plans of 500 random clusters on a real kube-scheduler (`make e2e` has 120)
+	SPRINGTIDE_E2E_CLUSTERS=500 $(BIN)/python -m pytest -m e2e -rs tests/e2e/test_plans_on_scheduler.py
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

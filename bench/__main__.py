@@ -12,6 +12,9 @@ BENCHMARKS = (
     "bench.workqueue",
     "bench.store",
     "bench.scenarios",
+    "bench.packing.snapshot",
+    "bench.packing.solvers",
+    "bench.packing.plans",
     "bench.http.sync",
     "bench.scaling.on_time",
 )
