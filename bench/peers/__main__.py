@@ -111,16 +111,13 @@ def compare(case: Case, karpenter: Karpenter, types: Types, *, own: bool) -> Non
     theirs = karpenter.plan(case.pods, case.preferences)
     check_complete(theirs, case.pods)
     ours = plan_with_ours(case.pods, types)
-    bound = ours.get("bound") if ours else None
+    bound = ours.get("bound")
     print(
         f"  {'':10} {'CPU s':>9} {'s':>9} {'nodes':>7} {'cost/h':>11} {'> bound':>9} {'refused':>8} {'stranded':>9}"
         "  refused by"
     )
     their_cost = cost(theirs, types)
     print(row("Karpenter", theirs, their_cost, bound, replay(theirs, case.pods, types)))
-    if ours is None:
-        print(f"  {'Springtide':10} cannot be called yet")
-        return
     check_complete(ours, case.pods)
     our_cost, replayed = cost(ours, types), replay(ours, case.pods, types)
     print(row("Springtide", ours, our_cost, bound, replayed))
