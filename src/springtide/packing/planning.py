@@ -157,7 +157,8 @@ def plan(
         again = previous if is_unchanged(previous, snapshot, asks, given) else adjusted(previous, snapshot, asks, given)
         if again is not None:
             bound = min(again.lower_bound, again.cost)
-            return replace(again, basis=basis, lower_bound=bound, seconds=monotonic() - began)
+            fresh = previous.basis.fresh if previous.basis is not None else basis.fresh
+            return replace(again, basis=replace(basis, fresh=fresh), lower_bound=bound, seconds=monotonic() - began)
     if strategy != "least-cost":
         offerings = offerings.preferring(strategy, [ask.shape for ask in asks])
     dropped: dict[str, str] = {}
@@ -180,6 +181,8 @@ def plan(
         missing = sum(each.ask.count for each in unplaced if each.ask.group == group)
         dropped[group] = of_group(asked, asked - missing, failed[group].because)
     unplaced += [Unplaced(ask, dropped[ask.group]) for ask in in_order(asks) if ask.group in dropped]
+    size = sum(shape.size * pods * group.nodes for group in best.groups for shape, pods in group.pods)
+    basis = replace(basis, fresh=(best.cost, size))
     return replace(
         best,
         unplaced=tuple(unplaced),
@@ -592,7 +595,7 @@ class _Problem:
             least = max((-(-int(t) // int(c)) for t, c in zip(totals, capacity, strict=True) if c > 0), default=0)
             if not packing.left and packing.nodes == least:
                 return list(packing.groups), packing.cost
-        nodes, left = fill(numbers, available)
+        nodes, left = fill(numbers, available) if len(numbers.places) else ([], self.counts)
         groups = [NodeGroup(node.offering, 1, tuple(sorted(node.pods.items()))) for node in nodes]
         bound = 0
         if left.any() or not nodes:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 20_000
 _DEARER = 102
-"""Percent of the last price for the same size of pods, up to which a plan may be adjusted."""
+"""Percent of the price for the same size of pods in the last plan made anew, up to which a plan is adjusted."""
 
 
 @dataclass(slots=True)
@@ -78,6 +78,8 @@ class Basis:
     nodes_version: int
     shapes: Sequence[Shape]
     asks: tuple[Ask, ...]
+    fresh: tuple[int, int] = (0, 0)
+    """The cost of the last plan that was made anew, and the size of its pods: adjustments must not add up."""
 
 
 def is_adjustable(plan: Plan) -> bool:
@@ -141,7 +143,8 @@ class _Adjustment:
             if amounts.any():
                 np.add.at(used[column], layout.node, amounts)
         short: Mask = np.asarray(np.logical_and(self.free < used, used > 0).any(axis=0))
-        pods[short[layout.node]] = 0
+        if short.any():
+            self._relieve(pods, used, short)
         # Of a shape of which fewer pods are asked for, those on planned nodes go first.
         order = np.argsort(layout.shape * 2 + (layout.node >= self.existing), kind="stable")
         counts, shapes = pods[order], layout.shape[order]
@@ -150,6 +153,26 @@ class _Adjustment:
         kept = np.zeros_like(pods)
         kept[order] = np.clip(self.wanted[shapes] - (before - before[first]), 0, counts)
         return kept
+
+    def _relieve(self, pods: Amounts, used: Amounts, short: Mask) -> None:
+        """Take pods off nodes that have become too small for them: first those of shapes of which fewer are asked for.
+
+        A pod that was bound where it was planned is one of these.
+        """
+        layout = self.layout
+        surplus = -self.wanted
+        np.add.at(surplus, layout.shape, layout.pods)
+        entries = np.flatnonzero(short[layout.node])
+        order = np.lexsort((entries, surplus[layout.shape[entries]] <= 0, layout.node[entries]))
+        for entry in entries[order].tolist():
+            node, shape = int(layout.node[entry]), int(layout.shape[entry])
+            need = self.needs[:, shape]
+            lack = np.where(used[:, node] > 0, used[:, node] - self.free[:, node], 0)
+            useful = (lack > 0) & (need > 0)
+            if useful.any():
+                off = min(int(pods[entry]), int((-(-lack[useful] // need[useful])).max()))
+                pods[entry] -= off
+                used[:, node] -= need * off
 
     def _use(self, kept: Amounts) -> None:
         layout = self.layout
@@ -192,6 +215,7 @@ class _Adjustment:
             missing[shape.number] -= int(taken.sum())
             here = np.flatnonzero(taken)
             added += [(shape, int(rows[found[n]]), int(taken[n])) for n in here.tolist()]
+        self.free[:, rows] = free
         return added
 
     def _on_new_nodes(self, missing: Amounts) -> list[PlannedNodes] | None:
@@ -272,9 +296,10 @@ class _Adjustment:
         for shape, node, pods in added:
             if node < existing:
                 planned[shape.number] -= pods
-        before, after = int(sizes[layout.shape[~here]] @ layout.pods[~here]), int(sizes @ planned)
-        if not self._within_limits(groups) or cost * before * 100 > self.plan.cost * after * _DEARER:
+        fresh_cost, fresh_size = self.plan.basis.fresh if self.plan.basis is not None else (0, 0)
+        if not self._within_limits(groups) or cost * fresh_size * 100 > fresh_cost * int(sizes @ planned) * _DEARER:
             return None
+        self._settle(placed)
         asked = {int(column): int(self.needs[column] @ planned) for column in np.flatnonzero(self.needs.any(axis=1))}
         return replace(
             self.plan,
@@ -286,6 +311,14 @@ class _Adjustment:
             lower_bound=self.plan.prices.bound(asked, self.free[:, :existing]) if self.plan.prices else 0,
             layout=self._layout(kept, added, placed, numbers, groups),
         )
+
+    def _settle(self, placed: list[Step]) -> None:
+        """Give the space the state that it would have after placing the pods."""
+        self.space.free = np.ascontiguousarray(self.free[:, : self.existing])
+        self.space.steps = placed
+        for step in placed:
+            for number in step.shape.bumps:
+                self.space.counters.add(number, self.space.nodes, np.array([step.node]), step.pods)
 
     def _layout(
         self,

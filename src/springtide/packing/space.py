@@ -118,6 +118,8 @@ class Space:
         Pods that need others near them are tried again once these are placed.
         """
         tried = in_order(asks)
+        if not self.nodes.count:
+            return tried
         left: list[Ask] = []
         while tried:
             again: list[Ask] = []
