@@ -134,39 +134,41 @@ class _Adjustment:
         return None if new is None else self._plan(kept, added, new)
 
     def _kept(self) -> Amounts:
-        """Return how many pods of each entry stay: not more than are asked for, and none on nodes without room."""
-        layout = self.layout
-        pods = layout.pods.copy()
-        used = np.zeros_like(self.free)
-        for column in range(len(used)):
-            amounts = self.needs[column, layout.shape] * pods
-            if amounts.any():
-                np.add.at(used[column], layout.node, amounts)
-        short: Mask = np.asarray(np.logical_and(self.free < used, used > 0).any(axis=0))
-        if short.any():
-            self._relieve(pods, used, short)
-        # Of a shape of which fewer pods are asked for, those on planned nodes go first.
-        order = np.argsort(layout.shape * 2 + (layout.node >= self.existing), kind="stable")
-        counts, shapes = pods[order], layout.shape[order]
-        before = np.cumsum(counts) - counts
-        first = np.searchsorted(shapes, shapes)
-        kept = np.zeros_like(pods)
-        kept[order] = np.clip(self.wanted[shapes] - (before - before[first]), 0, counts)
-        return kept
+        """Return how many pods of each entry stay: not more than are asked for, nor than their node has room for.
 
-    def _relieve(self, pods: Amounts, used: Amounts, short: Mask) -> None:
-        """Take pods off nodes that have become too small for them: first those of shapes of which fewer are asked for.
-
-        A pod that was bound where it was planned is one of these.
+        Of a shape of which fewer pods are asked for, those on nodes that lack room go first: a pod was bound where it
+        was planned. Then those on planned nodes go.
         """
         layout = self.layout
-        surplus = -self.wanted
-        np.add.at(surplus, layout.shape, layout.pods)
-        entries = np.flatnonzero(short[layout.node])
-        order = np.lexsort((entries, surplus[layout.shape[entries]] <= 0, layout.node[entries]))
-        for entry in entries[order].tolist():
-            node, shape = int(layout.node[entry]), int(layout.shape[entry])
-            need = self.needs[:, shape]
+        short = self._short(layout.pods)[0]
+        rank = np.where(layout.node >= self.existing, 1, np.where(short[layout.node], 2, 0))
+        order = np.argsort(layout.shape * 3 + rank, kind="stable")
+        counts, shapes = layout.pods[order], layout.shape[order]
+        before = np.cumsum(counts) - counts
+        first = np.searchsorted(shapes, shapes)
+        kept = np.zeros_like(layout.pods)
+        kept[order] = np.clip(self.wanted[shapes] - (before - before[first]), 0, counts)
+        short, used = self._short(kept)
+        if short.any():
+            self._relieve(kept, used, short)
+        return kept
+
+    def _short(self, pods: Amounts) -> tuple[Mask, Amounts]:
+        """Return which nodes lack room for so many pods of each entry, and what these use: only existing ones can."""
+        here = slice(len(self.layout.steps))
+        shapes, nodes = self.layout.shape[here], self.layout.node[here]
+        used = np.zeros_like(self.free)
+        for column in range(len(used)):
+            amounts = self.needs[column, shapes] * pods[here]
+            if amounts.any():
+                np.add.at(used[column], nodes, amounts)
+        return np.asarray(np.logical_and(self.free < used, used > 0).any(axis=0)), used
+
+    def _relieve(self, pods: Amounts, used: Amounts, short: Mask) -> None:
+        """Take pods off nodes that have become too small for them."""
+        layout = self.layout
+        for entry in np.flatnonzero(short[layout.node]).tolist():
+            node, need = int(layout.node[entry]), self.needs[:, layout.shape[entry]]
             lack = np.where(used[:, node] > 0, used[:, node] - self.free[:, node], 0)
             useful = (lack > 0) & (need > 0)
             if useful.any():
@@ -316,7 +318,7 @@ class _Adjustment:
         """Give the space the state that it would have after placing the pods."""
         self.space.free = np.ascontiguousarray(self.free[:, : self.existing])
         self.space.steps = placed
-        for step in placed:
+        for step in placed if any(shape.bumps for shape in self.shapes) else ():
             for number in step.shape.bumps:
                 self.space.counters.add(number, self.space.nodes, np.array([step.node]), step.pods)
 
@@ -330,7 +332,9 @@ class _Adjustment:
     ) -> Layout:
         """Return where the pods are now."""
         layout, existing = self.layout, self.existing
-        here = [(step.shape.number, step.node, step.pods) for step in placed]
+        there = (kept > 0) & (layout.node < existing)
+        here = np.stack([layout.shape[there], layout.node[there], kept[there]])
+        came = [(shape.number, node, pods) for shape, node, pods in added if node < existing]
         stays = (kept > 0) & (layout.node >= existing)
         beside = [
             (shape.number, existing + int(numbers[node - existing]), n) for shape, node, n in added if node >= existing
@@ -342,7 +346,7 @@ class _Adjustment:
             for shape, pods in group.pods
         ]
         old = np.stack([layout.shape[stays], existing + numbers[layout.node[stays] - existing], kept[stays]])
-        parts = [np.array(here, np.int64).reshape(-1, 3).T, old, np.array(beside, np.int64).reshape(-1, 3).T]
+        parts = [here, np.array(came, np.int64).reshape(-1, 3).T, old, np.array(beside, np.int64).reshape(-1, 3).T]
         shape, node, pods = np.concatenate(parts, axis=1)
         return Layout(shape, node, pods, placed, list(groups))
 
