@@ -13,6 +13,7 @@ from bench.peers import mix
 from bench.peers.replay import Plan
 
 from springtide.apis.core.pod_record import PodView, pod_record
+from springtide.cluster.compute import tune_gc
 from springtide.packing.bounds import single_threaded_solver
 from springtide.packing.catalogue import NANO_PER_DOLLAR, read_types
 from springtide.packing.offerings import Offerings, Pool
@@ -80,5 +81,6 @@ def _bound(step: Step, names: dict[int, list[str]], nodes: list[dict[str, Any]])
 
 @cache
 def _warm_up() -> None:
-    """Import the solver: Karpenter's program has all of its code in memory as well."""
+    """Import the solver, as Karpenter's program has its code in memory, and collect garbage as the controllers do."""
     single_threaded_solver()
+    tune_gc()

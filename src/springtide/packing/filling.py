@@ -292,11 +292,8 @@ class _Filling:
         """Choose among hands that go together with a node equally well: the one of whose place most are left."""
         if len(hands) == 1:
             return int(hands[0])
-        left = self._left_places
-        best: int = max(
-            hands.tolist(), key=lambda hand: (max((int(left[n]) for n in self._taken[hand]), default=0), -hand)
-        )
-        return best
+        most = np.where(self.problem.takes[hands], self._left_places, 0).max(axis=1, initial=0)
+        return int(hands[np.argmax(most)])
 
     def _pressing(self, hands: _Candidates, rows: Amounts, nodes: int) -> Amounts | None:
         """Return the hands whose places are so many that every remaining node must take one; None: there are none."""

@@ -384,8 +384,27 @@ class ConstraintCompiler:
             keys = tuple(sorted({each.topology_key for each in constraints}))
             for each in constraints:
                 spreads.append(self._spread(each, keys, pod_class, namespace, labels))
-        hard, soft = (tuple(sorted(spreads, key=repr)) for spreads in found.values())
+        hard, soft = (tuple(sorted(spreads, key=repr) if len(spreads) > 1 else spreads) for spreads in found.values())
         return hard, soft
+
+    def _scope(self, constraint: SpreadConstraint, keys: tuple[str, ...], pod_class: PodSchedulingClass) -> Scope:
+        affinity = pod_class.affinity.node_affinity if pod_class.affinity is not None else None
+        by_taints = constraint.node_taints_policy == "Honor"
+        by_affinity = constraint.node_affinity_policy != "Ignore" and (
+            bool(pod_class.node_selector)
+            or (affinity is not None and affinity.required_during_scheduling_ignored_during_execution is not None)
+        )
+        if not (by_affinity or by_taints):
+            return Scope(None, False, False, keys)
+        whole = rule_of(pod_class)
+        rule = self._rules.intern(
+            NodeRule(
+                whole.selector if by_affinity else (),
+                whole.affinity if by_affinity else None,
+                whole.tolerations if by_taints else (),
+            )
+        )
+        return Scope(rule, by_affinity, by_taints, keys)
 
     def _spread(
         self,
@@ -401,19 +420,7 @@ class ConstraintCompiler:
                 (key, "In", (labels[key],)) for key in constraint.match_label_keys or () if key in labels
             ]
             selector = tuple(sorted({*selector, *same}))
-        whole = rule_of(pod_class)
-        by_affinity = constraint.node_affinity_policy != "Ignore" and (
-            bool(whole.selector) or whole.affinity is not None
-        )
-        by_taints = constraint.node_taints_policy == "Honor"
-        rule = self._rules.intern(
-            NodeRule(
-                whole.selector if by_affinity else (),
-                whole.affinity if by_affinity else None,
-                whole.tolerations if by_taints else (),
-            )
-        )
-        scope = Scope(rule if by_affinity or by_taints else None, by_affinity, by_taints, keys)
+        scope = self._scope(constraint, keys, pod_class)
         matcher = PodMatcher((namespace,), None, selector)
         return Spread(
             CounterKey("spread", (matcher,), constraint.topology_key, scope),
