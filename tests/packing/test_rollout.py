@@ -14,8 +14,15 @@ from tests.packing.test_plans import random_case
 from springtide.packing import rollout as rolling
 from springtide.packing.columns import CPU
 from springtide.packing.offerings import Offerings
-from springtide.packing.planning import Plan, PlannedNodes
-from springtide.packing.rollout import Rollout, bind, board_of, cheapest_after_rollout, rollout
+from springtide.packing.planning import Plan, PlannedNodes, Strategy, plan
+from springtide.packing.rollout import (
+    Rollout,
+    bind,
+    board_of,
+    cheapest_after_rollout,
+    plan_without_nominations,
+    rollout,
+)
 from springtide.packing.space import Ask
 
 Json: TypeAlias = dict[str, Any]
@@ -128,6 +135,21 @@ def test_a_plan_that_needs_fewer_further_nodes_is_preferred() -> None:
     chosen, found = cheapest_after_rollout([tight, roomy])
     assert chosen is roomy
     assert found.cost_per_hour < rollout(tight).cost_per_hour
+
+
+def test_without_nominations_no_strategy_has_a_cheaper_rollout() -> None:
+    small, large = instance_type("small", "2", "8Gi", price=52), instance_type("large", "16", "64Gi", price=400)
+    made = [pod for number in range(40) for pod in pods(1, f"app-{number}", f"{300 + 55 * (number % 17)}m")]
+    planned = Planned({"pending": made}, [small, large])
+
+    chosen = plan_without_nominations(planned.snapshot, planned.asks, planned.offerings)
+
+    assert chosen.rollout is not None
+    assert chosen.rollout == rollout(chosen)
+    strategies: tuple[Strategy, ...] = ("least-cost", "least-nodes", "least-waste")
+    for strategy in strategies:
+        other = plan(planned.snapshot, planned.asks, planned.offerings, strategy=strategy)
+        assert chosen.rollout.cost_per_hour <= rollout(other).cost_per_hour
 
 
 def test_of_large_plans_one_order_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,10 @@ import numpy.typing as npt
 from springtide.packing.catalogue import HOSTNAME_LABEL
 from springtide.packing.columns import MEMORY, Amounts, AnyScalar, Codes, Mask, NodeColumns, NodeRule, Scope, View
 from springtide.packing.offerings import Offerings
-from springtide.packing.planning import Plan, plan
+from springtide.packing.planning import Plan, Strategy, plan
 from springtide.packing.scoring import ScoreBoard, defaults_of
 from springtide.packing.shapes import Shape
+from springtide.packing.snapshot import Snapshot
 from springtide.packing.space import Ask, Space
 
 SEEDS = (0, 1, 2)
@@ -56,9 +57,25 @@ def rollout(of: Plan, *, seeds: Sequence[int] = SEEDS) -> Rollout:
     return Rollout(max(cost for cost, _ in found), max(stranded for _, stranded in found), note)
 
 
-def with_rollout(of: Plan, *, seeds: Sequence[int] = SEEDS) -> Plan:
-    """Return a plan with its rollout."""
-    return replace(of, rollout=rollout(of, seeds=seeds))
+def plan_without_nominations(
+    snapshot: Snapshot,
+    asks: Sequence[Ask],
+    offerings: Offerings,
+    *,
+    without: Sequence[str] = (),
+    seeds: Sequence[int] = SEEDS,
+) -> Plan:
+    """Return the plan with the cheapest rollout among those of several strategies, with its rollout.
+
+    For clusters where pods cannot be nominated for nodes: there, a plan that fills its nodes to the last is not the
+    cheapest one, because the pods will not go where it has put them.
+    """
+    plans = [plan(snapshot, asks, offerings, strategy=strategy, without=without) for strategy in _STRATEGIES]
+    best, found = cheapest_after_rollout(plans, seeds=seeds)
+    return replace(best, rollout=found)
+
+
+_STRATEGIES: tuple[Strategy, ...] = ("least-cost", "least-nodes", "least-waste")
 
 
 def cheapest_after_rollout(plans: Iterable[Plan], *, seeds: Sequence[int] = SEEDS) -> tuple[Plan, Rollout]:
