@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import pytest
-from tests.packing.replaying import HOSTNAME, ZONE, Planned, instance_type, near, node, pods, pool, spread
+from tests.packing.replaying import HOSTNAME, ZONE, ZONES, Planned, instance_type, near, node, pods, pool, spread
 
 from springtide.apis.core.nodes import NodeTaint
 from springtide.quantity import Quantity
@@ -708,3 +708,44 @@ class TestReasons:
 
         assert_is_right(planned, unplaced=1)
         assert 0 < len(planned.plan.unplaced[0].because) <= 300
+
+
+class TestPreferencesOnExistingNodes:
+    """Preferences choose among the nodes with room, as the scores of kube-scheduler do, and open none."""
+
+    NODES = [node(f"node-{number}", zone=ZONES[number % 3]) for number in range(6)]
+
+    @staticmethod
+    def preferring(kind: str, **term: Any) -> Json:
+        """Affinity of a kind with one preferred term."""
+        return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, **term}]}}
+
+    def placed(self, pending: list[Json]) -> Counter[str]:
+        """How many pods are placed on each existing node; nothing else may be planned."""
+        planned = Planned({"nodes": self.NODES, "pending": pending}, TYPES)
+        assert_is_right(planned)
+        assert planned.plan.nodes == 0
+        names = planned.plan.space.names()
+        found: Counter[str] = Counter()
+        for step in planned.plan.placed:
+            found[names[step.node]] += step.pods
+        return found
+
+    def test_preferred_node_affinity(self) -> None:
+        zone_b = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone-b"]}]}
+        affinity = self.preferring("nodeAffinity", preference=zone_b)
+
+        assert self.placed(pods(10, "web", "1", affinity=affinity)) == {"node-1": 4, "node-4": 4, "node-0": 2}
+
+    def test_preferred_anti_affinity(self) -> None:
+        term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+        affinity = self.preferring("podAntiAffinity", podAffinityTerm=term)
+
+        assert set(self.placed(pods(6, "web", "1", affinity=affinity)).values()) == {1}
+
+    def test_spread_that_may_be_violated(self) -> None:
+        constraint = spread(ZONE, "web", whenUnsatisfiable="ScheduleAnyway")
+        found = self.placed(pods(6, "web", "1", topologySpreadConstraints=[constraint]))
+
+        by_zone = Counter(ZONES[int(name[-1]) % 3] for name in found.elements())
+        assert set(by_zone.values()) == {2}

@@ -17,8 +17,9 @@ from tests.packing.clusters import FEATURES, HOSTNAME, ZONE, random_cluster
 
 from springtide.apis.core.daemon_sets import DaemonSetRecord, DaemonSetView, daemon_set_record
 from springtide.apis.core.nodes import NodeTaint
+from springtide.apis.core.pod_record import PodView, pod_record
 from springtide.packing.columns import CPU, PODS
-from springtide.packing.snapshot import Snapshot, UpcomingNode
+from springtide.packing.snapshot import SYSTEM_DEFAULT_SPREADS, Snapshot, UpcomingNode
 from springtide.packing.space import Ask, Space
 from springtide.quantity import Quantity
 
@@ -573,3 +574,24 @@ def test_a_template_has_the_shape_of_its_pods() -> None:
 
     assert shape is snapshot.shape_at(("default", "one"))
     assert list(snapshot.demand().values()) == [1]
+
+
+def test_default_spread_constraints_are_those_of_pods_of_workloads_without_their_own() -> None:
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": "1", "apiVersion": "apps/v1", "controller": True}
+    raw: list[dict[str, Any]] = [
+        {
+            "metadata": {"name": f"pod-{number}", "namespace": "default", "labels": {"app": "web"}, **more},
+            "spec": {"containers": [{"name": "main"}]},
+        }
+        for number, more in enumerate([{"ownerReferences": [owner]}, {}])
+    ]
+    snapshot = Snapshot(default_spreads=SYSTEM_DEFAULT_SPREADS)
+    for pod in raw:
+        key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
+        snapshot.put_pod(key, pod_record(msgspec.convert(pod, PodView)))
+
+    with_owner, alone = snapshot.shape_at(("default", "pod-0")), snapshot.shape_at(("default", "pod-1"))
+
+    assert [each.max_skew for each in with_owner.constraints.soft_spreads] == [3, 5]
+    assert all(each.self_match for each in with_owner.constraints.soft_spreads)
+    assert alone.constraints.soft_spreads == ()

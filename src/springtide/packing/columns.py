@@ -228,10 +228,11 @@ class NodeColumns:
 
     def ranked(self, key: str) -> Amounts:
         """Return numbers for the values of a label in their order as texts, whatever was seen first; -1: none."""
+        codes = self.codes(key)
         present = self.vocabulary.values(key)
         ranks = np.full(len(present) + 1, -1, np.int64)
         ranks[sorted(range(len(present)), key=present.__getitem__)] = np.arange(len(present))
-        return ranks[self.codes(key)]
+        return ranks[codes]
 
     def label_mask(self, key: str, operator: str, values: Sequence[str]) -> Mask:
         """Return for which nodes a requirement on a label holds."""

@@ -21,7 +21,7 @@ from springtide.packing.columns import CPU, MEMORY, MOST, Amounts, Codes, Mask, 
 from springtide.packing.counters import Counters, SpreadState
 from springtide.packing.offerings import UNLIMITED, Offerings
 from springtide.packing.shapes import Shape
-from springtide.packing.space import Ask, Space, Step, in_order
+from springtide.packing.space import Ask, Space, Step, in_order, liking, prefers
 
 _LOOKED_AT = 8
 """How many planned nodes are compared when one must become larger."""
@@ -126,7 +126,7 @@ class Growth:
         self._rules: list[frozenset[int]] = []
         self._rule_objects: dict[int, NodeRule] = {}
         self._sizes: dict[tuple[int, frozenset[int]], _Sizes] = {}
-        self._families = self._signatures()
+        self._signed: Amounts | None = None
         self._choosy = any(pool.min_values for pool in offerings.pools)
         capacity = offerings.columns.allocatable[:, : offerings.count]
         cpus, memory = int(capacity[CPU].sum()), int((capacity[MEMORY] >> _SHIFT).sum())
@@ -241,6 +241,12 @@ class Growth:
         self, shape: Shape, count: int, rows: Amounts, states: Sequence[SpreadState], single: bool
     ) -> int:
         rows = self._emptiest(shape, rows, self.planned, states)
+        if prefers(shape):
+            # A preference chooses among the nodes with room; it never opens another one.
+            matching = self.offerings.matching
+            chosen = self.planned.offering[: self.planned.count]
+            liked = liking(shape, self.planned, self.counters, lambda terms: matching(terms)[chosen])[rows]
+            rows = rows[liked == liked.max()]
         slack = self._slack(self.planned.free[:, rows])
         if single:
             if self._spreads_freely(shape):
@@ -479,6 +485,13 @@ class Growth:
             if number not in rules:
                 self._rules[row] = rules | {number}
             self.steps.append(Step(shape, first + row, pods))
+
+    @property
+    def _families(self) -> Amounts:
+        """The number of what each offering keeps when a node of it is enlarged."""
+        if self._signed is None:
+            self._signed = self._signatures()
+        return self._signed
 
     def _signatures(self) -> Amounts:
         """Number the offerings by what a planned node keeps when it is enlarged: pool, zone and topology labels."""

@@ -102,6 +102,7 @@ class Offerings:
         self.missing: dict[str, int] = {}
         """How many types of each pool have no available offering."""
         self._ports: list[tuple[HostPort, Mask]] = []
+        self._matching: dict[AffinityTerms, Mask] = {}
         prices: list[int] = []
         available: list[int] = []
         amounts = [snapshot.resources.amounts(each.allocatable) for each in self.types]
@@ -207,7 +208,9 @@ class Offerings:
                 codes, scope = self.columns.codes(spread.counter.topology), spread.counter.scope
                 if spread.counter.topology == HOSTNAME_LABEL or scope is None or not capable.any():
                     continue
-                gone |= self.columns.in_scope(scope) & ~np.isin(codes, np.unique(codes[capable]))
+                unable = self.columns.in_scope(scope) & ~capable
+                if unable.any():
+                    gone |= unable & ~np.isin(codes, np.unique(codes[capable]))
         return gone
 
     def remaining(self) -> Amounts:
@@ -252,7 +255,10 @@ class Offerings:
 
     def matching(self, terms: AffinityTerms) -> Mask:
         """Return the offerings that one of some node affinity terms matches."""
-        return NodeRule(affinity=terms).affinity_mask(self.columns)
+        known = self._matching.get(terms)
+        if known is None:
+            known = self._matching[terms] = NodeRule(affinity=terms).affinity_mask(self.columns)
+        return known
 
     def capable_of(self, shape: Shape) -> Mask:
         """Return the offerings on which one pod of a shape can run when the node is empty."""

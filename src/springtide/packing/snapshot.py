@@ -20,11 +20,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from springtide.apis.core.daemon_sets import DaemonSetRecord
 from springtide.apis.core.nodes import NodeRecord, NodeTaint
-from springtide.apis.core.pod_record import PodDetails, PodRecord, PodSchedulingClass
+from springtide.apis.core.pod_record import (
+    ObjectSelector,
+    PodDetails,
+    PodRecord,
+    PodSchedulingClass,
+    SpreadConstraint,
+)
 from springtide.apis.core.volumes import CSINodeRecord, StorageClassRecord, VolumeClaimRecord, VolumeRecord
 from springtide.packing.columns import (
     ATTACHABLE,
@@ -95,12 +102,38 @@ def is_default_scheduled(record: PodRecord) -> bool:
     return record.pod_class.scheduler_name == "default-scheduler"
 
 
+SYSTEM_DEFAULT_SPREADS: Final = (
+    SpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", when_unsatisfiable="ScheduleAnyway"),
+    SpreadConstraint(max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway"),
+)
+"""The constraints that kube-scheduler adds where its configuration names none: they only score."""
+_SPREAD_OWNERS: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")
+_LABELS_OF_ONE_POD: Final = (
+    "apps.kubernetes.io/pod-index",
+    "batch.kubernetes.io/job-completion-index",
+    "statefulset.kubernetes.io/pod-name",
+)
+
+
 class Snapshot:
     """The cluster as the packer sees it."""
 
-    def __init__(self, *, counts_as_pending: Callable[[PodRecord], bool] = is_default_scheduled) -> None:
-        """Make an empty snapshot; `counts_as_pending` selects the unbound pods that ask for a node."""
+    def __init__(
+        self,
+        *,
+        counts_as_pending: Callable[[PodRecord], bool] = is_default_scheduled,
+        default_spreads: Sequence[SpreadConstraint] = (),
+    ) -> None:
+        """Make an empty snapshot.
+
+        Args:
+            counts_as_pending: selects the unbound pods that ask for a node.
+            default_spreads: what the configuration of kube-scheduler adds to pods of workloads that have no spread
+                constraints, such as `SYSTEM_DEFAULT_SPREADS`. Their selectors are made of the pods' labels.
+        """
         self._counts_as_pending = counts_as_pending
+        self._default_spreads = tuple(default_spreads)
+        self._spread_classes: dict[tuple[int, int], tuple[PodRecord, PodSchedulingClass]] = {}
         self.resources = Resources()
         self.labels = Labels()
         self.rules = Rules()
@@ -470,6 +503,7 @@ class Snapshot:
             rows[0, : len(self._keys)] = moved[rows[0, : len(self._keys)]]
         present = {id(group.pod_class) for group in self._groups}
         self._class_keys = {key: known for key, known in self._class_keys.items() if key in present}
+        self._spread_classes.clear()
         self.rules.forget()
         self.definitions = Definitions()
         self.counters = Counters(self.definitions, self.labels)
@@ -627,16 +661,33 @@ class Snapshot:
         return known
 
     def _group(self, namespace: str, record: PodRecord, needs: VolumeNeeds) -> int:
-        resized = record.details.resized
-        key: object = (namespace, id(record.pod_class), id(record.labels))
+        resized, pod_class = record.details.resized, self._class_of(record)
+        key: object = (namespace, id(pod_class), id(record.labels))
         if resized is not None or needs is not NO_VOLUMES:
             key = (key, needs, tuple(sorted((name, each.nano) for name, each in record.requests.items())))
         number = self._group_numbers.get(key)
         if number is None:
             number = self._group_numbers[key] = len(self._groups)
-            self._groups.append(_Group(namespace, record.pod_class, record.labels, record.requests, needs))
+            self._groups.append(_Group(namespace, pod_class, record.labels, record.requests, needs))
             self._empty += 1
         return number
+
+    def _class_of(self, record: PodRecord) -> PodSchedulingClass:
+        """Return the class of a pod, with the default spread constraints if it has none of its own."""
+        pod_class, owner = record.pod_class, record.owner
+        if not self._default_spreads or pod_class.topology_spread or owner is None or owner.kind not in _SPREAD_OWNERS:
+            return pod_class
+        key = (id(pod_class), id(record.labels))
+        known = self._spread_classes.get(key)
+        if known is None:
+            same = {name: value for name, value in record.labels.items() if name not in _LABELS_OF_ONE_POD}
+            spreads = tuple(
+                msgspec.structs.replace(each, label_selector=ObjectSelector(match_labels=same))
+                for each in self._default_spreads
+            )
+            made = msgspec.structs.replace(pod_class, topology_spread=spreads) if same else pod_class
+            known = self._spread_classes[key] = record, made
+        return known[1]
 
     def _new_row(self, key: PodKey) -> int:
         if self._free_rows:

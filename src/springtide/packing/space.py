@@ -7,13 +7,13 @@ of the steps the kube-scheduler would accept each pod on its node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from springtide.packing.columns import ATTACHABLE, Amounts, Mask, View
+from springtide.packing.columns import ATTACHABLE, AffinityTerms, Amounts, Mask, NodeRule, Nodes, View
 from springtide.packing.counters import HOSTNAME, Counters, SpreadState, pod_refusals
 from springtide.packing.shapes import CounterKey, Shape, Spread
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FEW_DOMAINS = 64
 """Up to so many domains of a spread constraint are compared one by one for each pod."""
+_MOST_ONE_BY_ONE = 5_000
 _CHUNK = 512
 """How many nodes are looked at together while a shape is placed in bulk: most shapes are done after the first."""
 
@@ -141,9 +142,36 @@ class Space:
         if shape.blocked or not self.nodes.count:
             return count
         allowed = self.nodes.allowed_by(shape.rule)
+        if not prefers(shape):
+            return self._place_among(shape, count, allowed)
+        # Pods that prefer to be near or away from each other are placed one by one, as long as they are not too many.
+        together = 1 if prefers_pods(shape) and count <= _MOST_ONE_BY_ONE else count
+        while count:
+            liked = self._liked(shape)
+            left = min(together, count)
+            begun = left
+            for level in np.unique(liked[allowed & self.fits(shape)])[::-1].tolist():
+                left = self._place_among(shape, left, allowed & (liked == level))
+                if not left:
+                    break
+            if left == begun:
+                break
+            count -= begun - left
+        return count
+
+    def _place_among(self, shape: Shape, count: int, allowed: Mask) -> int:
+        """Place pods on some of the nodes; gives how many are left."""
         if shape.is_constrained:
             return self._place_constrained(shape, count, allowed)
         return self._place_in_bulk(shape, count, allowed)
+
+    def _liked(self, shape: Shape) -> Amounts:
+        return liking(
+            shape,
+            self.nodes,
+            self.counters,
+            lambda terms: self.nodes.derived(("matching", terms), NodeRule(affinity=terms).affinity_mask),
+        )
 
     def _place_in_bulk(self, shape: Shape, count: int, allowed: Mask) -> int:
         """Fill nodes in their order, a chunk at a time."""
@@ -446,6 +474,33 @@ class Space:
         for number in shape.bumps:
             self.counters.add(number, self.nodes, rows, amounts)
         self.steps.extend(Step(shape, row, pods) for row, pods in zip(rows.tolist(), amounts.tolist(), strict=True))
+
+
+def prefers(shape: Shape) -> bool:
+    """Return whether a shape prefers some nodes that it may run on."""
+    return bool(shape.preferences) or prefers_pods(shape)
+
+
+def prefers_pods(shape: Shape) -> bool:
+    """Return whether which nodes a shape prefers depends on pods."""
+    return bool(shape.constraints.preferred or shape.constraints.soft_spreads)
+
+
+def liking(shape: Shape, nodes: Nodes, counters: Counters, matching: Callable[[AffinityTerms], Mask]) -> Amounts:
+    """Return how much a shape prefers each node: weights of its preferred terms, less the pods to spread away from.
+
+    `matching` says which nodes the terms of a node affinity match.
+    """
+    liked = np.zeros(nodes.count, np.int64)
+    for weight, terms in shape.preferences:
+        liked += weight * matching(terms)
+    for weight, key in shape.constraints.preferred:
+        number = counters.definitions.find(key)
+        liked += weight * (counters.counts(number, nodes)[counters.domains_of(number, nodes)] > 0)
+    for spread in shape.constraints.soft_spreads:
+        number = counters.definitions.find(spread.counter)
+        liked -= counters.counts(number, nodes)[counters.domains_of(number, nodes)]
+    return liked
 
 
 def merged(steps: Iterable[Step]) -> Iterator[Step]:
