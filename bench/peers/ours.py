@@ -14,7 +14,6 @@ from bench.peers.replay import Plan
 
 from springtide.apis.core.pod_record import PodView, pod_record
 from springtide.cluster.compute import tune_gc
-from springtide.packing.bounds import single_threaded_solver
 from springtide.packing.catalogue import NANO_PER_DOLLAR, read_types
 from springtide.packing.offerings import Offerings, Pool
 from springtide.packing.planning import plan
@@ -30,6 +29,10 @@ def plan_with_ours(pods: Sequence[Mapping[str, Any]], types: Sequence[Mapping[st
     order in which pods are to be bound, `bound` the certified lower bound.
     """
     _warm_up()
+    return _planned(pods, types)
+
+
+def _planned(pods: Sequence[Mapping[str, Any]], types: Sequence[Mapping[str, Any]]) -> Plan:
     limits = {name: Quantity.parse(amount) for name, amount in mix.pool()["spec"]["limits"].items()}
     records = [
         (
@@ -81,6 +84,6 @@ def _bound(step: Step, names: dict[int, list[str]], nodes: list[dict[str, Any]])
 
 @cache
 def _warm_up() -> None:
-    """Import the solver, as Karpenter's program has its code in memory, and collect garbage as the controllers do."""
-    single_threaded_solver()
+    """Plan a few pods: Karpenter's program has all of its code in memory. Collect garbage as the controllers do."""
     tune_gc()
+    _planned(mix.mix_pods(20), mix.karpenter_types(4))
