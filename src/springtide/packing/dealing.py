@@ -226,6 +226,7 @@ class _Dealer:
         self._nodes = _Domains(offerings, within, shapes, counters)
         self._load = [0] * self._nodes.count
         self._mixed: dict[Scope, bool] = {}
+        self._eligible: dict[int, Amounts] = {}
         self._capable: dict[tuple[int, tuple[tuple[int, int], ...], tuple[object, ...]], tuple[Mask, list[int]]] = {}
         self.domains = self._nodes.of_offering
 
@@ -255,9 +256,8 @@ class _Dealer:
                 mask = mask & found if found is not None else mask
             counts: list[Amounts] = []
             for spread in spreads:
-                state = self._counters.spread(spread, self._space.nodes, (self._nodes,))
-                here = state.counts[self._nodes.codes(spread.counter.topology)]
-                mask = mask & (here + (spread.self_match - state.least) <= spread.max_skew)
+                here, least = self._spread_over_domains(spread)
+                mask = mask & (here + (spread.self_match - least) <= spread.max_skew)
                 mask &= self._nodes.codes(spread.counter.topology) >= 0
                 counts.append(here)
             chosen = np.flatnonzero(mask)
@@ -269,6 +269,19 @@ class _Dealer:
             self._give(shape, domain, pods, result)
             left -= pods
         return left
+
+    def _spread_over_domains(self, spread: Spread) -> tuple[Amounts, int]:
+        """Return the counts of a spread constraint in the domains, and the smallest of all that are eligible."""
+        number, topology = self._counters.definitions.find(spread.counter), spread.counter.topology
+        domains = self._nodes.codes(topology)
+        counts = self._counters.counts(number, self._nodes)
+        eligible = self._eligible.get(number)
+        if eligible is None:
+            found = self._counters.eligible_domains(spread.counter, self._space.nodes, (self._nodes,), len(counts))
+            # Nodes and offerings stay the same while pods are dealt.
+            eligible = self._eligible[number] = np.flatnonzero(found)
+        enough = len(eligible) >= max(1, spread.min_domains)
+        return counts[domains], int(counts[eligible].min()) if enough else 0
 
     def _give(self, shape: Shape, domain: int, pods: int, result: Deal) -> None:
         hand = Hand(shape, domain)

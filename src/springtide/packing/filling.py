@@ -92,6 +92,7 @@ _SLACK = 6
 """Shares are larger by this power of one half, so that the last nodes need not take what fits nowhere else."""
 _COMPACTED_EVERY = 64
 _LOOKED_AT = 8
+_FEW_HANDS = 6
 _PERCENT = (100, 115, 133, 160, 200, 300)
 """For how many nodes sizes are chosen, in percent of the fewest that places allow."""
 _MOST_TRIED = 600
@@ -163,7 +164,8 @@ class _Filling:
             int(self._need[problem.domains == domain].sum(axis=1) @ self.left[problem.domains == domain])
             for domain in range(domains)
         ]
-        self._left_places = (problem.takes * self.left[:, None]).sum(axis=0)
+        self._left_places: list[int] = (problem.takes * self.left[:, None]).sum(axis=0).tolist()
+        self._places: list[int] = problem.places.tolist()
         self._requests: list[list[int]] = problem.requests.tolist()
         self._taken: list[list[int]] = [np.flatnonzero(row).tolist() for row in problem.takes]
         self._cheapest: dict[tuple[int, int], tuple[Amounts, Amounts, Amounts]] = {}
@@ -186,12 +188,11 @@ class _Filling:
         problem = self.problem
         blocked = np.zeros(len(self.left), np.bool_)
         most, forced = _few_of(self.left), -1
-        wanted = -(-self._left_places // np.maximum(problem.places, 1))
-        self.forced = int(wanted.max(initial=0))
-        while len(problem.places):
-            wanted = -(-self._left_places // problem.places)
-            place = int(np.argmax(wanted))
-            forced = -(-int(wanted[place]) * self._percent // 100) if forced < 0 else forced
+        self.forced = max(self._wanted(), default=0)
+        while self._places:
+            wanted = self._wanted()
+            place = wanted.index(max(wanted))
+            forced = -(-wanted[place] * self._percent // 100) if forced < 0 else forced
             if not wanted[place] or (len(self.nodes) >= forced and int(self.left.sum()) <= most):
                 break
             takers = np.flatnonzero(problem.takes[:, place] & (self.left > 0) & ~blocked)
@@ -199,14 +200,19 @@ class _Filling:
                 self._left_places[place] = 0
                 continue
             first = int(takers[np.argmax(self._need[takers].sum(axis=1))])
-            node = self._open(first, int(wanted[place]))
+            node = self._open(first, wanted[place])
             if node is None:
                 blocked[first] = True
-                self._left_places -= problem.takes[first] * self.left[first]
+                for number in self._taken[first]:
+                    self._left_places[number] -= int(self.left[first])
                 continue
-            self._fill(node, first, int(wanted[place]))
+            self._fill(node, first, wanted[place])
             self.nodes.append(node)
         return self.nodes, self.left
+
+    def _wanted(self) -> list[int]:
+        """Return how many nodes each kind of place still asks for."""
+        return [-(-left // places) for left, places in zip(self._left_places, self._places, strict=True)]
 
     def estimate(self, nodes: Sequence[FilledNode], left: Amounts) -> int:
         """Return what nodes cost, and those for the pods that are left at the same price for their size."""
@@ -267,7 +273,7 @@ class _Filling:
         if hands is None:
             hands = self._hands[domain] = _Candidates(problem, self._need, self.left, domain)
         free: list[int] = problem.capacity[node.offering].tolist()
-        places: list[int] = problem.places.tolist()
+        places = self._places.copy()
         weights, shifts = self._weights.tolist(), self._shift.tolist()
         pick, rows, spent = first, None, 0
         while True:
@@ -292,13 +298,18 @@ class _Filling:
         """Choose among hands that go together with a node equally well: the one of whose place most are left."""
         if len(hands) == 1:
             return int(hands[0])
-        most = np.where(self.problem.takes[hands], self._left_places, 0).max(axis=1, initial=0)
-        return int(hands[np.argmax(most)])
+        left = self._left_places
+        if len(hands) > _FEW_HANDS:
+            most = np.where(self.problem.takes[hands], np.array(left, np.int64), 0).max(axis=1, initial=0)
+            return int(hands[np.argmax(most)])
+        found: int = max(hands.tolist(), key=lambda hand: max((left[n] for n in self._taken[hand]), default=0))
+        return found
 
     def _pressing(self, hands: _Candidates, rows: Amounts, nodes: int) -> Amounts | None:
         """Return the hands whose places are so many that every remaining node must take one; None: there are none."""
-        pressing = np.flatnonzero(self._left_places >= self.problem.places * nodes)
-        for number in pressing[np.argsort(-self._left_places[pressing], kind="stable")].tolist():
+        left, places = self._left_places, self._places
+        pressing = [number for number in range(len(left)) if left[number] >= places[number] * nodes]
+        for number in sorted(pressing, key=lambda each: -left[each]):
             found: Amounts = rows[hands.takes[number][rows]]
             if len(found):
                 return found

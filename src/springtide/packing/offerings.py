@@ -46,6 +46,8 @@ _MOST_CUSTOM_VALUES = 16
 """How many combinations of custom labels a pool is expanded to."""
 UNLIMITED = 1 << 62
 _EVERY_NODE = 1 << 40
+_MOST_KEPT = 4_096
+"""For how many shapes it is kept on which offerings they can run."""
 _TIE_BITS = 20
 _MEBIBYTE = 20
 
@@ -103,6 +105,7 @@ class Offerings:
         """How many types of each pool have no available offering."""
         self._ports: list[tuple[HostPort, Mask]] = []
         self._matching: dict[AffinityTerms, Mask] = {}
+        self._capable: dict[object, Mask] = {}
         prices: list[int] = []
         available: list[int] = []
         amounts = [snapshot.resources.amounts(each.allocatable) for each in self.types]
@@ -193,7 +196,7 @@ class Offerings:
         if not gone.any():
             return self
         other = copy(self)
-        other.columns = self.columns.masked(gone)
+        other.columns, other._capable = self.columns.masked(gone), {}
         return other
 
     def useless_domains(self, shapes: Iterable[Shape]) -> Mask:
@@ -210,7 +213,10 @@ class Offerings:
                     continue
                 unable = self.columns.in_scope(scope) & ~capable
                 if unable.any():
-                    gone |= unable & ~np.isin(codes, np.unique(codes[capable]))
+                    # The last element is that of offerings without the label, whose code is -1.
+                    able = np.zeros(int(codes.max(initial=0)) + 2, np.bool_)
+                    able[codes[capable]] = True
+                    gone |= unable & ~able[codes]
         return gone
 
     def remaining(self) -> Amounts:
@@ -261,13 +267,22 @@ class Offerings:
         return known
 
     def capable_of(self, shape: Shape) -> Mask:
-        """Return the offerings on which one pod of a shape can run when the node is empty."""
+        """Return the offerings on which one pod of a shape can run when the node is empty; it must not be changed."""
+        key = (shape.rule, tuple(shape.amounts.items()), shape.ports)
+        known = self._capable.get(key)
+        if known is not None:
+            return known
         columns = self.columns
         mask = columns.allowed_by(shape.rule).copy()
         for column, need in zip(shape.columns.tolist(), shape.needs, strict=True):
             mask &= columns.allocatable[column, : columns.count] >= need
         taken = self.taken_ports(shape) if shape.ports else None
-        return mask if taken is None else mask & ~taken
+        if taken is not None:
+            mask &= ~taken
+        if len(self._capable) >= _MOST_KEPT:
+            self._capable.clear()
+        self._capable[key] = mask
+        return mask
 
     # Pools with `minValues`: enough instance types must remain that can take all pods of a node.
 

@@ -8,8 +8,9 @@ pods has a few hundred shapes, and every question is asked once for a shape inst
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -361,17 +362,17 @@ class ConstraintCompiler:
         holds += [CounterKey("disks", disk=disk) for disk in volumes.disks]
         holds += [CounterKey("attached", volume=volume) for volume in volumes.shared]
         holds += [CounterKey("claims", topology=EVERYWHERE, claim=claim) for claim in volumes.exclusive]
-        matchers = tuple(sorted({matcher for matcher, _ in required}, key=repr))
+        matchers = _by_content({matcher for matcher, _ in required})
         hard, soft = self._spreads(pod_class, namespace, labels)
         return Constraints(
             affinity=tuple(
                 CounterKey("matching", matchers, topology) for topology in sorted({key for _, key in required})
             ),
             affinity_self=bool(required) and all(each.matches(namespace, labels, known) for each in matchers),
-            refused=tuple(sorted(set(refused), key=repr)),
+            refused=_by_content(set(refused)),
             spreads=hard,
-            holds=tuple(sorted(set(holds), key=repr)),
-            preferred=tuple(sorted(preferred, key=repr)),
+            holds=_by_content(set(holds)),
+            preferred=_by_content(preferred),
             soft_spreads=soft,
         )
 
@@ -384,7 +385,7 @@ class ConstraintCompiler:
             keys = tuple(sorted({each.topology_key for each in constraints}))
             for each in constraints:
                 spreads.append(self._spread(each, keys, pod_class, namespace, labels))
-        hard, soft = (tuple(sorted(spreads, key=repr) if len(spreads) > 1 else spreads) for spreads in found.values())
+        hard, soft = map(_by_content, found.values())
         return hard, soft
 
     def _scope(self, constraint: SpreadConstraint, keys: tuple[str, ...], pod_class: PodSchedulingClass) -> Scope:
@@ -428,6 +429,14 @@ class ConstraintCompiler:
             constraint.min_domains or 1,
             int(selects(selector, labels)),
         )
+
+
+PartT = TypeVar("PartT")
+
+
+def _by_content(parts: Collection[PartT]) -> tuple[PartT, ...]:
+    """Sort by content; most constraints have one part, which needs no costly comparison."""
+    return tuple(sorted(parts, key=repr) if len(parts) > 1 else parts)
 
 
 _UNCONSTRAINED = Constraints()
