@@ -435,11 +435,6 @@ class NodeRule:
         """Return what identifies the rule."""
         return self.selector, self.affinity, self.tolerations, self.volumes
 
-    def keys_read(self) -> set[str]:
-        """Return the labels that the rule reads."""
-        terms = [*(self.affinity or ()), *(term for _, volume in self.volumes for term in volume)]
-        return {key for key, _ in self.selector} | {key for labels, _ in terms for key, _, _ in labels}
-
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
         """Return whether node selector and required node affinity match one node."""
         if any(labels.get(key) != value for key, value in self.selector):

@@ -515,8 +515,3 @@ def merged(steps: Iterable[Step]) -> Iterator[Step]:
         last = step
     if last is not None:
         yield last
-
-
-def spread_states(counters: Counters, shape: Shape, nodes: View) -> Mapping[int, SpreadState]:
-    """Return the states of all spread constraints of a shape."""
-    return {n: counters.spread(each, nodes) for n, each in enumerate(shape.constraints.spreads)}
